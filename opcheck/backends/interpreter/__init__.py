@@ -1,0 +1,13 @@
+"""Triton's CPU interpreter, made numerically faithful to an NVIDIA H200 from outside.
+
+Plain, it truncates on the way to bf16, adds bf16 bit patterns as integers, ignores tf32 and knows no libdevice.
+`install` puts that right; `probes` runs small kernels and compares them with what a GPU answered; `trusted` says
+whether a dtype's verdicts may be given at all.
+"""
+
+from __future__ import annotations
+
+from opcheck.backends.interpreter.probes import Probe, probes, tables_source, trusted
+from opcheck.backends.interpreter.repair import Repair, install
+
+__all__ = ["Probe", "Repair", "install", "probes", "tables_source", "trusted"]

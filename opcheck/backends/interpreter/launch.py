@@ -1,0 +1,128 @@
+"""Give an interpreted launch the habits of a compiled one: argument types, loop variables, warnings, fake tensors."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+import triton
+import triton.language as tl
+from torch._subclasses.fake_tensor import FakeTensor
+from torch._subclasses.functional_tensor import FunctionalTensor
+from triton.runtime import interpreter
+from triton.runtime.errors import InterpreterError
+
+#: The name that rewritten kernels call where their source says `range`.
+LOOP_NAME = "_opcheck_range"
+
+#: Namespaces already patched in the launch that runs; None outside any launch.
+_patched: set[int] | None = None
+
+_PLAIN_ARGUMENT = interpreter._implicit_cvt
+_PLAIN_RUN = interpreter.InterpretedFunction.run
+_PLAIN_LAUNCH = interpreter.GridExecutor.__call__
+_PLAIN_CALL = interpreter.InterpretedFunction.__call__
+_PLAIN_LANGUAGE = interpreter._patch_lang_core
+_PLAIN_REWRITE = interpreter.FunctionRewriter.ast_transformer
+
+
+def implicit_cvt(argument: Any) -> Any:
+    """Turn a Python float into an fp32 tensor, as a compiled launch does; all else as before."""
+    if isinstance(argument, float):
+        return tl.tensor(interpreter.TensorHandle(np.array([argument], np.float32), tl.float32), tl.float32)
+    return _PLAIN_ARGUMENT(argument)
+
+
+def run(self: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
+    """Launch, unless an argument has no memory: then there is nothing to compute."""
+    if _without_memory((*args, *kwargs.values())):
+        return None
+    return _PLAIN_RUN(self, *args, grid=grid, warmup=warmup, **kwargs)
+
+
+def launch(self: Any, *args: Any, **kwargs: Any) -> None:
+    """Run the grid without NumPy's floating-point warnings: a GPU has none."""
+    global _patched
+    outer, _patched = _patched, set()
+    try:
+        with np.errstate(all="ignore"):
+            _PLAIN_LAUNCH(self, *args, **kwargs)
+    finally:
+        _patched = outer
+
+
+def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+    """Call a device function; its namespace is patched once a launch, not once a call, which halves the cost.
+
+    Raises:
+        InterpreterError: The function raised, and `triton.knobs.compilation.front_end_debugging` is off.
+    """
+    namespace = id(self.fn.__globals__)
+    if _patched is None or namespace not in _patched:
+        if _patched is not None:
+            _patched.add(namespace)
+        return _PLAIN_CALL(self, *args, **kwargs)
+    try:
+        return self.rewrite()(*args, **kwargs)
+    except Exception as error:
+        if triton.knobs.compilation.front_end_debugging:
+            raise
+        raise InterpreterError(repr(error)) from error
+
+
+def _without_memory(values: tuple[Any, ...]) -> bool:
+    for value in values:
+        if isinstance(value, tuple):
+            if _without_memory(value):
+                return True
+            continue
+        base = getattr(value, "base", None)
+        tensor = base if isinstance(base, torch.Tensor) and not isinstance(value, torch.Tensor) else value
+        if isinstance(tensor, torch.Tensor) and (
+            tensor.is_meta or isinstance(tensor, FakeTensor | FunctionalTensor) or torch._is_functional_tensor(tensor)
+        ):
+            return True
+    return False
+
+
+def loop(*bounds: Any, **_: Any) -> Iterator[Any]:
+    """Count as `range` does, in int32 tensors, or int64 ones where a bound is 64 bits wide."""
+    numbers = [operator.index(bound) for bound in bounds if bound is not None]
+    wide = any(isinstance(bound, tl.tensor) and bound.dtype.primitive_bitwidth > 32 for bound in bounds)
+    wide = wide or any(not -(2**31) <= number < 2**31 for number in numbers)
+    dtype, kind = (np.int64, tl.int64) if wide else (np.int32, tl.int32)
+    for number in range(*numbers):
+        yield tl.tensor(interpreter.TensorHandle(np.array([number], dtype), kind), kind)
+
+
+def _tl_range(arg1: Any, arg2: Any = None, step: Any = None, **_: Any) -> Iterator[Any]:
+    start, end = (0, arg1) if arg2 is None else (arg1, arg2)
+    return loop(start, end, 1 if step is None else step)
+
+
+def patch_lang_core(lang: Any, scope: Any) -> None:
+    """Patch `triton.language` as before, with a `tl.range` that counts in tensors."""
+    _PLAIN_LANGUAGE(lang, scope)
+    scope.set_attr(lang, "range", _tl_range)
+
+
+class Rewriter(ast.NodeTransformer):
+    """Replace the `range` of a `for` loop, then rewrite as Triton does; one object serves all kernels."""
+
+    def visit(self, node: ast.AST) -> Any:
+        """Rewrite a parsed kernel."""
+        if isinstance(node, ast.Module):
+            return _PLAIN_REWRITE.visit(self.generic_visit(node))
+        return super().visit(node)
+
+    def visit_For(self, node: ast.For) -> ast.AST:
+        """Count in tensors where the loop's iterable is a call of `range`."""
+        self.generic_visit(node)
+        call = node.iter
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "range":
+            call.func = ast.copy_location(ast.Name(id=LOOP_NAME, ctx=ast.Load()), call.func)
+        return node

@@ -1,0 +1,138 @@
+"""Load, store and update memory: the one place that an interpreted program's addresses pass through.
+
+`observing` hooks that place. The interpreter's C code knows NumPy's own types only, so bf16 and fp8 travel as unsigned
+integers of the same width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from triton._C.libtriton import interpreter as native
+from triton.runtime import interpreter
+
+from opcheck.backends.interpreter.dtypes import CUSTOM, Array, bits, convert, storage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """One memory operation of one program, before it happens.
+
+    Attributes:
+        kind: What is about to happen; an `atomic` reads and writes.
+        pointers: Byte addresses, `[*block]` of uint64.
+        mask: The lanes that take part, `[*block]` of bool.
+        itemsize: Bytes per lane.
+    """
+
+    kind: Literal["load", "store", "atomic"]
+    pointers: Array
+    mask: Array
+    itemsize: int
+
+
+#: Sees an access and returns the mask of the lanes that may go on: `access.mask`, or less of it.
+Observer = Callable[[Access], Array]
+
+#: Added here: the native code knows no bf16, and raises where an fp16 sum overflows instead of giving Inf.
+_NARROW = CUSTOM | {np.dtype(np.float16)}
+
+_observer: Observer | None = None
+
+
+@contextmanager
+def observing(observer: Observer) -> Iterator[None]:
+    """Show every access inside the block to `observer`; the innermost block's observer alone is asked."""
+    global _observer
+    previous, _observer = _observer, observer
+    try:
+        yield
+    finally:
+        _observer = previous
+
+
+def _admitted(kind: Literal["load", "store", "atomic"], pointers: Array, mask: Array, itemsize: int) -> Array:
+    if _observer is None:
+        return mask
+    return _observer(Access(kind=kind, pointers=pointers, mask=mask, itemsize=itemsize))
+
+
+def create_masked_load(self: Any, ptrs: Any, mask: Any, other: Any, cache_policy: Any, is_volatile: Any) -> Any:
+    """Load the lanes of `mask`; the others are `other`, or 0 where it is None, as an NVIDIA GPU leaves them."""
+    element = ptrs.get_element_ty()
+    dtype = interpreter._get_np_dtype(element)
+    carried = storage(dtype)
+    rest = np.zeros(ptrs.data.shape, carried) if other is None else _carried(other.data)
+    lanes = _admitted("load", ptrs.data, mask.data, dtype.itemsize)
+    return interpreter.TensorHandle(native.load(ptrs.data, lanes, rest, carried).view(dtype), element)
+
+
+def create_masked_store(self: Any, ptrs: Any, value: Any, mask: Any, cache_policy: Any) -> Any:
+    """Store the lanes of `mask`."""
+    data = value.data
+    lanes = _admitted("store", ptrs.data, mask.data, data.dtype.itemsize)
+    return native.store(ptrs.data, _carried(data), lanes)
+
+
+def create_atomic_rmw(self: Any, operation: Any, ptr: Any, val: Any, mask: Any, sem: Any, scope: Any) -> Any:
+    """Read, combine and write the lanes of `mask` one after the other; returns what was there before.
+
+    Raises:
+        ValueError: The operation or the memory semantic is not one that the interpreter has.
+    """
+    if operation not in self.ir_rmw_op_to_interpreter_rmw_op:
+        raise ValueError(f"unsupported rmwOp {operation}")
+    order = _memory_order(self, sem)
+    data, dtype = val.data, val.data.dtype
+    lanes = _admitted("atomic", ptr.data, mask.data, dtype.itemsize)
+    native_operation = self.ir_rmw_op_to_interpreter_rmw_op[operation]
+    if dtype in _NARROW and native_operation == native.RMW_OP.FADD:
+        before = _add_in_turn(ptr.data, data, lanes)
+    else:
+        before = native.atomic_rmw(native_operation, ptr.data, _carried(data), lanes, order).view(dtype)
+    return interpreter.TensorHandle(before, val.dtype.scalar)
+
+
+def create_atomic_cas(self: Any, ptr: Any, cmp: Any, val: Any, sem: Any, scope: Any) -> Any:
+    """Store `val` where memory equals `cmp`; returns what was there before.
+
+    Raises:
+        ValueError: The memory semantic is not one that the interpreter has.
+    """
+    order = _memory_order(self, sem)
+    lanes = _admitted("atomic", ptr.data, np.ones(ptr.data.shape, np.bool_), cmp.data.dtype.itemsize)
+    if not lanes.all():
+        return interpreter.TensorHandle(np.zeros_like(cmp.data), cmp.dtype.scalar)
+    before = native.atomic_cas(ptr.data, _carried(cmp.data), _carried(val.data), order)
+    return interpreter.TensorHandle(before.view(cmp.data.dtype), cmp.dtype.scalar)
+
+
+def _carried(data: Array) -> Array:
+    return data.view(storage(data.dtype))
+
+
+def _memory_order(builder: Any, sem: Any) -> Any:
+    if sem not in builder.ir_sem_to_interpreter_sem:
+        raise ValueError(f"unsupported semantic {sem}")
+    return builder.ir_sem_to_interpreter_sem[sem]
+
+
+def _add_in_turn(pointers: Array, values: Array, mask: Array) -> Array:
+    """Add lane by lane in the lanes' own dtype; lanes of one address take turns, each turn one vector operation."""
+    addresses, addends = np.broadcast_to(pointers, values.shape).ravel(), values.ravel()
+    carried = storage(values.dtype)
+    before = np.zeros(addresses.shape, values.dtype)
+    waiting = np.flatnonzero(np.broadcast_to(mask, values.shape))
+    while waiting.size:
+        _, first = np.unique(addresses[waiting], return_index=True)
+        turn = waiting[first]
+        everyone = np.ones(turn.shape, np.bool_)
+        old = native.load(addresses[turn], everyone, np.zeros(turn.shape, carried), carried).view(values.dtype)
+        before[turn] = old
+        native.store(addresses[turn], bits(convert(old + addends[turn], values.dtype)), everyone)
+        waiting = np.delete(waiting, first)
+    return before.reshape(values.shape)

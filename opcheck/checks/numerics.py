@@ -1,0 +1,172 @@
+"""The reference-relative gate: the target may be about as far from golden as eager code in the same dtype is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from opcheck.checks.gate import GateLimits, place, seeds_for, share, sibling_errors, threshold_of
+from opcheck.checks.protocol import Control, LimitsOf, Seen, Subject, answered, compared, example
+from opcheck.core.finding import Finding
+from opcheck.core.laws import Threshold
+from opcheck.core.measured import Element, Measured
+from opcheck.core.outcome import (
+    Compare, Compared, Located, Locate, OracleError, OracleErrors, Orders, Returned, Siblings, Trial,
+)  # fmt: skip
+from opcheck.core.policy import Existing
+from opcheck.core.verdict import Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NumericsLimits(GateLimits):
+    """Limits of `numerics`."""
+
+
+class Numerics:
+    """The law of numerics."""
+
+    name: ClassVar[str] = "numerics"
+    law: ClassVar[str] = (
+        "The target is about as near to golden as the reference is: within the fudge factor times its error, plus the "
+        "rounding floor."
+    )
+    requires: ClassVar[frozenset[str]] = frozenset({"structure"})
+    limits: ClassVar[type] = NumericsLimits
+
+    def applies(self, subject: Subject) -> str:
+        return ""
+
+    def plan(self, subject: Subject, seen: Seen, limits: LimitsOf) -> tuple[Trial, ...]:
+        evidence = compared(seen)
+        if evidence is None:
+            return (Compare(),)
+        count = seeds_for(evidence)
+        if count and Siblings(count=count) not in seen:
+            return (Siblings(count=count),)
+        wanted: list[Trial] = []
+        for item in _judged(evidence):
+            gate = threshold_of(item, sibling_errors(seen, evidence, item.tensor), limits(item.dtype))
+            if item.target_error <= gate.absolute_floor:
+                continue
+            if not gate.gate_valid:
+                wanted.append(Orders())
+            elif item.target_error > gate.value:
+                wanted.append(Locate(tensor=item.tensor, threshold=gate.value))
+        return tuple(dict.fromkeys(wanted))
+
+    def judge(self, subject: Subject, seen: Seen, limits: LimitsOf) -> tuple[Finding, ...]:
+        evidence = compared(seen)
+        if evidence is None:
+            return ()
+        findings = []
+        for item in _judged(evidence):
+            gate = threshold_of(item, sibling_errors(seen, evidence, item.tensor), limits(item.dtype))
+            findings.append(self._judge(subject, item, gate, seen))
+        return tuple(findings)
+
+    def _judge(self, subject: Subject, item: Measured, gate: Threshold, seen: Seen) -> Finding:
+        existing = subject.contract.existing.get(item.dtype)
+        looks_like = ""
+        if not gate.gate_valid and item.target_error > gate.absolute_floor:
+            verdict, detail = self._without_gate(item, gate, seen)
+        elif item.target_error <= gate.value:
+            verdict = Verdict.PASS
+            detail = f"measured {item.target_error:.1e}, allowed {gate.value:.1e} ({gate.parts})"
+        else:
+            verdict = Verdict.FAIL
+            located = answered(seen, Locate(tensor=item.tensor, threshold=gate.value))
+            detail = f"measured {item.target_error:.1e}, allowed {gate.value:.1e} ({gate.parts}), {_worst(item)}"
+            if isinstance(located, Located):
+                detail += f"; {located.where}"
+                looks_like = located.looks_like
+        if existing is not None:
+            verdict, detail = _with_existing(verdict, detail, item, existing)
+        law = f"The target is at most {gate.fudge_factor:g}x as far from golden as the reference is, plus the rounding floor."
+        return Finding(
+            check=self.name, tensor=item.tensor, verdict=verdict, law=law, detail=detail, looks_like=looks_like,
+            numbers=_numbers(item, gate),
+        )  # fmt: skip
+
+    def _without_gate(self, item: Measured, gate: Threshold, seen: Seen) -> tuple[Verdict, str]:
+        """Judge by two FP32 orders of the reference where the reference is too far from golden to gate by."""
+        why = (
+            f"the reference itself is {share(gate.reference_relative_error)} of the scale from golden, so the gate says "
+            f"nothing"
+        )
+        orders = answered(seen, Orders())
+        spread = orders.find(item.tensor) if isinstance(orders, OracleErrors) else None
+        if spread is None or not spread.judged:
+            return Verdict.INCONCLUSIVE, f"{why}; no second reduction order of the reference is known (declare reduces)"
+        allowed = gate.fudge_factor * spread.reference_error + gate.absolute_floor
+        figures = f"measured {item.target_error:.1e}, two FP32 orders of the reference allow {allowed:.1e}"
+        if item.target_error <= allowed:
+            return Verdict.PASS_WITH_LIMITATIONS, f"{why}; {figures}"
+        return Verdict.INCONCLUSIVE, f"{why}; {figures}, {_worst(item)}"
+
+    def controls(self) -> tuple[Control, ...]:
+        worst = (Element(index=(2, 128), golden=1.0, reference=1.0002, target=1.00093),)
+        base = {"tensor": "out", "shape": (3, 129), "judged": 387, "scale": 1.0, "worst": worst}
+        half = {"reference_error": 2.0e-4, "rounding_floor": 3.1e-5, "dtype": "float16", **base}
+        right = Measured(target_error=4.3e-4, **half)
+        wrong = Measured(target_error=4.4e-4, **half)
+        wide = Measured(target_error=9.0e-7, reference_error=1e-8, dtype="float32", **base)
+        far = Measured(target_error=0.3, reference_error=0.2, dtype="float16", **base)
+        noisy = OracleError(tensor="out", reference_error=3e-7, rounding_floor=0.0, scale=1.0, judged=3096)
+        loose = OracleError(tensor="out", reference_error=0.2, rounding_floor=0.0, scale=1.0, judged=387)
+        tight = OracleError(tensor="out", reference_error=1e-3, rounding_floor=0.0, scale=1.0, judged=387)
+        siblings = {Siblings(count=8): Returned(evidence=OracleErrors(tensors=(noisy,), draws=8))}
+        like = {Orders(): Returned(evidence=OracleErrors(tensors=(loose,), draws=2))}
+        unlike = {Orders(): Returned(evidence=OracleErrors(tensors=(tight,), draws=2))}
+        rows: tuple[tuple[str, Verdict, Measured, Seen], ...] = (
+            ("as far as allowed: 2 x 2.0e-4 + 3.1e-5", Verdict.PASS, right, {}),
+            ("just beyond it", Verdict.FAIL, wrong, {}),
+            ("float32, one lucky draw of the reference", Verdict.FAIL, wide, {}),
+            ("float32, the reference's noise over 8 seeds", Verdict.PASS, wide, siblings),
+            ("gate invalid, same envelope in FP32", Verdict.PASS_WITH_LIMITATIONS, far, like),
+            ("gate invalid, another envelope", Verdict.INCONCLUSIVE, far, unlike),
+            ("gate invalid, no evidence", Verdict.INCONCLUSIVE, far, {}),
+        )
+        return tuple(
+            Control(
+                name=name, expect=expect, subject=example(dtype=item.dtype),
+                seen={Compare(): Returned(evidence=Compared(tensors=(item,))), **more},
+            )
+            for name, expect, item, more in rows
+        )  # fmt: skip
+
+
+def _judged(evidence: Compared) -> tuple[Measured, ...]:
+    return tuple(item for item in evidence.tensors if not item.exact and item.judged)
+
+
+def _worst(item: Measured) -> str:
+    return f"worst {place(item.worst[0])}" if item.worst else ""
+
+
+def _numbers(item: Measured, gate: Threshold) -> dict[str, float]:
+    return {
+        "reference_error": gate.reference_error,
+        "target_error": item.target_error,
+        "reference_relative_error": gate.reference_relative_error,
+        "rounding_floor": gate.rounding_floor,
+        "absolute_floor": gate.absolute_floor,
+        "threshold": gate.value,
+        "protocol_threshold": gate.protocol,
+        "fudge_factor": gate.fudge_factor,
+        "gate_valid": float(gate.gate_valid),
+        "scale": gate.scale,
+        "judged": float(item.judged),
+    }
+
+
+def _with_existing(verdict: Verdict, detail: str, item: Measured, existing: Existing) -> tuple[Verdict, str]:
+    """Hold the target to the op's own tolerance too; it may also carry a target that the gate alone would not."""
+    form = f"the declared tolerance (atol {existing.atol:g}, rtol {existing.rtol:g})"
+    if item.existing_excess > 1.0:
+        return Verdict.FAIL, f"{detail}; {form} is exceeded {item.existing_excess:.2g} times"
+    if verdict is Verdict.FAIL:
+        return Verdict.PASS_WITH_LIMITATIONS, f"{detail}; accepted on {form}: {existing.reason}"
+    return verdict, detail
+
+
+check = Numerics()

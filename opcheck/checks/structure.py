@@ -1,0 +1,136 @@
+"""Shape, dtype, device, and where NaN and Inf are: before any tolerance."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from opcheck.checks.gate import GateLimits, place, seeds_for, sibling_errors, threshold_of
+from opcheck.checks.protocol import Control, LimitsOf, Seen, Subject, broken, compared, example
+from opcheck.core.finding import Finding
+from opcheck.core.measured import Element, Measured, Misplaced
+from opcheck.core.outcome import Compare, Compared, Crashed, Misfit, Outcome, Raised, Returned, Siblings, Trial
+from opcheck.core.verdict import Verdict
+
+CASE = "the case"  # the tensor of a finding about a run that did not come back
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StructureLimits(GateLimits):
+    """The gate's limits: they say how near the overflow bound Inf and the largest value are both right."""
+
+
+class Structure:
+    """The law of structure."""
+
+    name: ClassVar[str] = "structure"
+    law: ClassVar[str] = (
+        "Target and reference agree in shape, dtype and device, and NaN and Inf stand where golden has them."
+    )
+    requires: ClassVar[frozenset[str]] = frozenset()
+    limits: ClassVar[type] = StructureLimits
+
+    def applies(self, subject: Subject) -> str:
+        return ""
+
+    def plan(self, subject: Subject, seen: Seen, limits: LimitsOf) -> tuple[Trial, ...]:
+        evidence = compared(seen)
+        if evidence is None:
+            return (Compare(),)
+        if any(item.overflow_gap for item in evidence.tensors) and (count := seeds_for(evidence)):
+            return (Siblings(count=count),)
+        return ()
+
+    def judge(self, subject: Subject, seen: Seen, limits: LimitsOf) -> tuple[Finding, ...]:
+        lost = broken(seen, Compare())
+        if lost is not None:
+            return (self._lost(lost),)
+        evidence = compared(seen)
+        if evidence is None:
+            return ()
+        misfits = tuple(self._misfit(item) for item in evidence.misfits)
+        return misfits + tuple(self._judge(item, evidence, seen, limits) for item in evidence.tensors)
+
+    def _lost(self, lost: Outcome) -> Finding:
+        role = "target" if isinstance(lost, Returned) else lost.role
+        verdict = Verdict.FAIL if role == "target" else Verdict.INCONCLUSIVE
+        backward = isinstance(lost, Raised) and lost.phase == "backward"
+        hint = _hint(lost) if role == "target" else f"mend the {role}; without it nothing can be judged"
+        tensor = "gradients" if backward else CASE
+        law = "A run comes back on every case that the contract allows."
+        return Finding(check=self.name, tensor=tensor, verdict=verdict, law=law, detail=str(lost), looks_like=hint)
+
+    def _misfit(self, item: Misfit) -> Finding:
+        verdict = Verdict.FAIL if item.role == "target" else Verdict.INCONCLUSIVE
+        return Finding(check=self.name, tensor=item.tensor, verdict=verdict, law=self.law, detail=item.problem)
+
+    def _judge(self, item: Measured, evidence: Compared, seen: Seen, limits: LimitsOf) -> Finding:
+        found = Verdict.PASS
+        detail = f"{item.judged} of {item.numel} elements judged"
+        if item.unequal:
+            found = Verdict.FAIL
+            detail = f"{item.unequal} of {item.numel} integers differ, the first {place(item.worst[0])}"
+        elif item.misplaced:
+            found = Verdict.FAIL
+            detail = "; ".join(f"{bad.kind}: {bad.count} of {item.numel}, {place(bad.first)}" for bad in item.misplaced)
+        elif not item.exact and (item.overflow_gap or item.held):
+            gate = threshold_of(item, sibling_errors(seen, evidence, item.tensor), limits(item.dtype))
+            if item.overflow_gap > gate.value and item.overflow_at is not None:
+                found = Verdict.FAIL
+                detail = (
+                    f"overflow on one side only, {item.overflow_gap:.1e} from the bound, allowed {gate.value:.1e}, "
+                    f"{place(item.overflow_at)}"
+                )
+            elif item.held_error > gate.absolute_floor and math.isfinite(item.held_error):
+                found = Verdict.FAIL
+                detail = (
+                    f"where the reference is not finite ({item.held} elements) the target is held to the rounding "
+                    f"floor: measured {item.held_error:.1e}, allowed {gate.absolute_floor:.1e}"
+                )
+        if found is Verdict.PASS and (item.void or item.alike):
+            found = Verdict.PASS_WITH_LIMITATIONS
+            detail = _limitation(item)
+        return Finding(check=self.name, tensor=item.tensor, verdict=found, law=self.law, detail=detail)
+
+    def controls(self) -> tuple[Control, ...]:
+        finite = Element(index=(2, 128), golden=1.0, reference=1.0, target=math.nan)
+        lost = Misplaced(kind="NaN where golden is finite", count=3, first=finite)
+        right = Measured(tensor="out", dtype="float32", shape=(3, 129), judged=387, scale=1.0)
+        wrong = Measured(tensor="out", dtype="float32", shape=(3, 129), judged=387, scale=1.0, misplaced=(lost,))
+        void = Measured(tensor="grad x", dtype="float32", shape=(3, 129), judged=380, scale=1.0, void=7)
+        shape = Misfit(tensor="out", problem="shape [3, 128] should be [3, 129]")
+        died = Crashed(role="target", reason="was killed by SIGSEGV")
+        dead_golden = Crashed(role="golden", reason="was killed by SIGSEGV")
+        cases: tuple[tuple[str, Verdict, Outcome], ...] = (
+            ("finite where golden is finite", Verdict.PASS, Returned(evidence=Compared(tensors=(right,)))),
+            ("NaN where golden is finite", Verdict.FAIL, Returned(evidence=Compared(tensors=(wrong,)))),
+            ("golden is NaN", Verdict.PASS_WITH_LIMITATIONS, Returned(evidence=Compared(tensors=(void,)))),
+            ("wrong shape", Verdict.FAIL, Returned(evidence=Compared(tensors=(), misfits=(shape,)))),
+            ("the target dies", Verdict.FAIL, died),
+            ("golden dies", Verdict.INCONCLUSIVE, dead_golden),
+        )
+        return tuple(
+            Control(name=name, expect=expect, seen={Compare(): outcome}, subject=example())
+            for name, expect, outcome in cases
+        )
+
+
+def _limitation(item: Measured) -> str:
+    parts = []
+    if item.void:
+        parts.append(f"golden's gradient is NaN at {item.void} of {item.numel} elements although all inputs are finite")
+    if item.alike:
+        parts.append(f"target and reference are alike not finite at {item.alike} elements where golden is finite")
+    return "; ".join(parts)
+
+
+def _hint(lost: Outcome) -> str:
+    if not isinstance(lost, Raised):
+        return "an out-of-bounds access, or a loop that never ends; run the case alone with -v"
+    if lost.phase == "backward" and ("no autograd formula" in lost.message or "does not require grad" in lost.message):
+        return "no backward is registered: call .register_autograd, or declare the inputs under no_grad with a reason"
+    return ""
+
+
+check = Structure()

@@ -1,0 +1,9 @@
+"""The subcommands of the command line: one file each, with `add_arguments` and `run`."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+from opcheck.commands import audit, doctor, explain, lint, list, show
+
+COMMANDS: tuple[ModuleType, ...] = (audit, list, show, explain, lint, doctor)

@@ -1,0 +1,101 @@
+"""The numbers that are law: thresholds from the reference's own error, and when they mean nothing.
+
+Sources: the three-way comparison and its reference-relative gate are the published protocol (fudge factor 2, rounding
+floor); what differs for wide element types and small tensors is explained in `docs/numerics.md`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from opcheck.core.formats import Format, ulp_scalar
+from opcheck.core.measured import Measured
+from opcheck.core.outcome import OracleError
+from opcheck.core.policy import WIDE
+
+FEW_ELEMENTS = 64  # below this many judged elements one draw of the reference's noise says too little
+SIBLING_SEEDS = 8
+MOST_SIBLINGS = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Threshold:
+    """How far the target may be from golden on one tensor, with its parts, all in the unit of the tensor.
+
+    Attributes:
+        value: `fudge_factor * reference_error + absolute_floor`.
+        protocol: The published protocol's verbatim figure, `2 * reference_error + max(project_atol, rounding_floor)`,
+            from this case alone.
+        reference_relative_error: `reference_error / max(scale, absolute_floor)`, without unit; 0 where both are 0.
+        gate_valid: Whether `reference_relative_error` is at most the trigger.
+    """
+
+    value: float
+    fudge_factor: float
+    reference_error: float
+    rounding_floor: float
+    absolute_floor: float
+    protocol: float
+    reference_relative_error: float
+    gate_valid: bool
+    scale: float
+
+    @property
+    def parts(self) -> str:
+        """The sum in words: `2 x 2.0e-04 + 3.1e-05`."""
+        return f"{self.fudge_factor:g} x {self.reference_error:.1e} + {self.absolute_floor:.1e}"
+
+
+def siblings_needed(measured: Measured) -> int:
+    """Say how many sibling seeds the reference's error is to be taken over; 0 where one draw is enough.
+
+    Wide types compare two draws of rounding noise of the same size, and few elements give few draws: equally good
+    float32 sums would fail 21 % of the time at 1 element.
+    """
+    if measured.judged == 0:
+        return 0
+    if measured.dtype not in WIDE and measured.judged >= FEW_ELEMENTS:
+        return 0
+    return min(MOST_SIBLINGS, max(SIBLING_SEEDS, -(-FEW_ELEMENTS // measured.judged)))
+
+
+def threshold(
+    measured: Measured,
+    siblings: OracleError | None,
+    fmt: Format,
+    *,
+    fudge_factor: float,
+    project_atol: float,
+    trigger: float,
+) -> Threshold:
+    """Return the threshold of one tensor.
+
+    Args:
+        measured: The case's own measurement.
+        siblings: Maxima over sibling seeds, None where none were drawn.
+        fmt: The tensor's number format.
+        fudge_factor: Times the reference's error that the target's may be.
+        project_atol: Absolute error that the project accepts everywhere, in the unit of the tensor.
+        trigger: Reference-relative error above which the gate is invalid.
+    """
+    reference_error, floor, scale = measured.reference_error, measured.rounding_floor, measured.scale
+    protocol = 2.0 * reference_error + max(project_atol, floor)
+    if siblings is not None:
+        reference_error = max(reference_error, siblings.reference_error)
+        floor = max(floor, siblings.rounding_floor)
+        scale = max(scale, siblings.scale)
+    absolute_floor = max(project_atol, floor, 2.0 * ulp_scalar(scale, fmt) if fmt.wide else 0.0)
+    unit = max(scale, absolute_floor)
+    relative = 0.0 if not reference_error else reference_error / unit if unit else math.inf
+    return Threshold(
+        value=fudge_factor * reference_error + absolute_floor,
+        fudge_factor=fudge_factor,
+        reference_error=reference_error,
+        rounding_floor=floor,
+        absolute_floor=absolute_floor,
+        protocol=protocol,
+        reference_relative_error=relative,
+        gate_valid=relative <= trigger,
+        scale=scale,
+    )

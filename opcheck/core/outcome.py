@@ -1,0 +1,186 @@
+"""What a trial asks for, and what came back: `Outcome` answers only whether the run came back, never whether it is right."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from opcheck.core.measured import Measured
+
+Role = Literal["samples", "golden", "reference", "target"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compare:
+    """Run golden, reference and target once, forward and backward, and measure the three against each other."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Siblings:
+    """Run golden and reference on `count` sibling seeds, for what the reference's error is beyond one draw."""
+
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repeat:
+    """Run the target `count` more times on the same inputs and keep each run's bit patterns."""
+
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registration:
+    """Run one test of `torch.library.opcheck`; a nondeterministic op's runs may differ by rounding."""
+
+    test: str
+    nondeterministic: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Orders:
+    """Run the reference in FP32 in two legitimate orders of its declared reductions."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Locate:
+    """Run the case once more and say where `tensor` is further than `threshold` from golden."""
+
+    tensor: str
+    threshold: float
+
+
+Trial = Compare | Siblings | Repeat | Registration | Orders | Locate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Misfit:
+    """A tensor that is not of the form that the reference gives it: a sentence, and whose fault it is."""
+
+    tensor: str
+    problem: str
+    role: Role = "target"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """Answer to `Compare`.
+
+    Attributes:
+        tensors: One measurement per output, mutated argument and gradient that has the right form.
+        misfits: What has the wrong form or is missing.
+        notes: What a reader must know about the run, for example a golden that was promoted.
+    """
+
+    tensors: tuple[Measured, ...]
+    misfits: tuple[Misfit, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def find(self, tensor: str) -> Measured | None:
+        """Return the measurement of a tensor, None where it has none."""
+        return next((item for item in self.tensors if item.tensor == tensor), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OracleError:
+    """How far the reference is from golden on one tensor, maxima over the draws of a trial.
+
+    Attributes:
+        judged: Elements compared, over all draws.
+        scale: `max|golden|`.
+    """
+
+    tensor: str
+    reference_error: float
+    rounding_floor: float
+    scale: float
+    judged: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OracleErrors:
+    """Answer to `Siblings` (maxima over the seeds) and to `Orders` (maxima over the two orders)."""
+
+    tensors: tuple[OracleError, ...]
+    draws: int
+
+    def find(self, tensor: str) -> OracleError | None:
+        """Return the errors of a tensor, None where it has none."""
+        return next((item for item in self.tensors if item.tensor == tensor), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Digests:
+    """Answer to `Repeat`: for each run, the digest of each tensor's bit pattern, and what differed between the runs."""
+
+    runs: tuple[tuple[tuple[str, str], ...], ...]
+    varied: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registered:
+    """Answer to `Registration`: `failure` is empty where the test passes, else torch's own message."""
+
+    failure: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Located:
+    """Answer to `Locate`: how many elements are beyond the threshold, and the sentence that says where."""
+
+    wrong: int
+    total: int
+    where: str
+    looks_like: str = ""
+
+
+Evidence = Compared | OracleErrors | Digests | Registered | Located
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Returned:
+    """The run came back with evidence."""
+
+    evidence: Evidence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Raised:
+    """A role raised: `phase` is forward or backward, `where` the deepest line outside torch and opcheck."""
+
+    role: Role
+    phase: str
+    error: str
+    message: str
+    where: str = ""
+
+    def __str__(self) -> str:
+        place = f" at {self.where}" if self.where else ""
+        return f"{self.role} raised {self.error} in its {self.phase}{place}: {self.message}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Crashed:
+    """The worker process died in a role: a signal, or an exit without an answer; `log` is the end of its output."""
+
+    role: Role
+    reason: str
+    log: str = ""
+
+    def __str__(self) -> str:
+        said = f"; its last words: {self.log.strip()[-400:]}" if self.log.strip() else ""
+        return f"{self.role} {self.reason}{said}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimedOut:
+    """A role gave no answer in time."""
+
+    role: Role
+    seconds: float
+
+    def __str__(self) -> str:
+        return f"{self.role} gave no answer within {self.seconds:g} s"
+
+
+Outcome = Returned | Raised | Crashed | TimedOut

@@ -1,0 +1,166 @@
+"""The registry: a decorator that makes a torch.library custom op and remembers what it must equal."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+import torch
+from torch.library import CustomOpDef
+
+from opcheck.core.spec import Argument, OpSpec, Place
+from opcheck.errors import RegistrationError, UnknownOp
+from opcheck.run.oracle import promote
+
+__all__ = ["promote", "register", "registered", "spec"]
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+_SPECS: dict[str, OpSpec] = {}
+_NAME = re.compile(r"[A-Za-z_]\w*::[A-Za-z_]\w*")
+
+# What torch says when it refuses a signature, and the mend; the first that occurs counts.
+_REFUSALS: tuple[tuple[str, str], ...] = (
+    ("must have a type annotation", "annotate every parameter and the return, for example x: torch.Tensor"),
+    ("unsupported type", "use torch.Tensor, Sequence[torch.Tensor], int, float, bool, str, torch.dtype, or Optional"),
+    ("unsupported return type", "return torch.Tensor, a tuple of them, list[torch.Tensor], int, float, bool or None"),
+    ("return annotation", "annotate the return, for example -> torch.Tensor"),
+    ("kwarg-only", "a tensor may not be keyword-only: move it in front of the *"),
+    ("keyword-only", "a tensor may not be keyword-only: move it in front of the *"),
+    ("mutates_args", "mutates_args names parameters of the function, or is the string 'unknown'"),
+)
+
+
+def register(
+    name: str,
+    *,
+    reference: Callable[..., Any],
+    golden: Callable[..., Any] | None = None,
+    samples: Callable[..., Any],
+    mutates_args: str | Iterable[str] = (),
+    device_types: str | Iterable[str] | None = None,
+    schema: str | None = None,
+    tags: Iterable[torch.Tag] = (),
+    terms: Callable[..., Any] | None = None,
+) -> Callable[[Callable[..., Any]], CustomOpDef]:
+    """Register a kernel as a custom op, with what it is to be compared with.
+
+    Args:
+        name: Qualified name, `"namespace::op"`.
+        reference: Eager PyTorch of the same formula, in the same element types as the kernel.
+        golden: The same formula in FP64; it receives floating-point inputs upcast to FP64 and must not narrow them.
+            None has opcheck promote the reference.
+        samples: Takes an `opcheck.Case` and returns an `opcheck.Sample` of arguments.
+        mutates_args, device_types, schema, tags: As `torch.library.custom_op` takes them.
+        terms: FP64 terms whose sum each output element is; the last dimension runs over the terms.
+
+    Returns:
+        A decorator that returns torch's own `CustomOpDef`: `.register_fake`, `.register_autograd` and the rest of
+        torch.library work on it unchanged.
+
+    Raises:
+        RegistrationError: The name is malformed or taken, or torch cannot take the function's signature.
+    """
+    if not _NAME.fullmatch(name):
+        raise RegistrationError(f"{name!r} is not an op name; it should read namespace::op, two Python identifiers")
+
+    def decorate(function: Callable[..., Any]) -> CustomOpDef:
+        place = _place(function)
+        _refuse_taken(name, function, place)
+        mutated = mutates_args if isinstance(mutates_args, str) else tuple(mutates_args)
+        inferred = schema or _infer(name, function, mutated, place)
+        try:
+            op = torch.library.custom_op(
+                name, function, mutates_args=mutated, device_types=device_types, schema=inferred, tags=tuple(tags)
+            )  # type: ignore[call-overload]
+        except (ValueError, RuntimeError, TypeError) as error:
+            raise RegistrationError(f"{place}: {name} cannot be registered: {_reason(error)}") from error
+        _SPECS[name] = OpSpec(
+            name=name,
+            target=op,
+            reference=reference,
+            golden=golden or promote(reference),
+            samples=samples,
+            terms=terms,
+            promoted=golden is None,
+            arguments=_arguments(op._opoverload._schema),
+            schema=str(op._opoverload._schema),
+            op=op,
+            tags=tuple(str(tag).rpartition(".")[2] for tag in tags),
+            module=function.__module__,
+            qualname=function.__qualname__,
+            place=place,
+        )
+        return op  # type: ignore[no-any-return]
+
+    return decorate
+
+
+def spec(op: Any) -> OpSpec:
+    """Return what was registered for an op, by its name or the object that `register` returned.
+
+    Raises:
+        UnknownOp: Nothing of that name is registered; the message names close matches.
+    """
+    name = op if isinstance(op, str) else getattr(op, "_qualname", str(op))
+    if name in _SPECS:
+        return _SPECS[name]
+    import difflib
+
+    close = difflib.get_close_matches(name, _SPECS, n=1)
+    hint = f"; did you mean {close[0]}?" if close else f"; registered are {', '.join(sorted(_SPECS)) or 'none'}"
+    raise UnknownOp(f"{name!r} is not a registered op{hint}")
+
+
+def registered() -> dict[str, OpSpec]:
+    """Return every registered op by name, sorted."""
+    return dict(sorted(_SPECS.items()))
+
+
+def _refuse_taken(name: str, function: Callable[..., Any], place: Place) -> None:
+    """Refuse a second registration; the same function again (a reloaded module, a rerun cell) replaces the first."""
+    before = _SPECS.get(name)
+    if before is not None and (before.module, before.qualname) != (function.__module__, function.__qualname__):
+        raise RegistrationError(f"{place}: {name} is already registered at {before.place}; give one of them another name")
+    namespace, _, op = name.partition("::")
+    if before is None and torch._C._dispatch_has_kernel(name):
+        raise RegistrationError(f"{place}: torch.ops.{namespace}.{op} exists already; give the op another name")
+
+
+def _infer(name: str, function: Callable[..., Any], mutates_args: Any, place: Place) -> str:
+    """Infer the schema from the author's own function: a wrapper around it would lose string annotations."""
+    try:
+        return torch.library.infer_schema(function, mutates_args=mutates_args)
+    except (ValueError, TypeError, NameError, RuntimeError) as error:
+        raise RegistrationError(f"{place}: {name} cannot be registered: {_reason(error)}") from error
+
+
+def _reason(error: Exception) -> str:
+    text = re.sub(r"\s+", " ", str(error)).strip().rstrip(".")
+    mend = next((mend for sign, mend in _REFUSALS if sign in text), "")
+    short = text if len(text) < 300 else text[:296] + " ..."
+    return f"{mend} (torch: {short})" if mend else short
+
+
+def _place(function: Callable[..., Any]) -> Place:
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    return Place(file=code.co_filename, line=code.co_firstlineno) if code else Place(file="<unknown>", line=0)
+
+
+def _arguments(schema: Any) -> tuple[Argument, ...]:
+    found = []
+    for item in schema.arguments:
+        text = str(item.type)
+        kind = "tensor list" if text.startswith("List[") and "Tensor" in text else "tensor" if "Tensor" in text else "value"
+        found.append(
+            Argument(
+                name=item.name,
+                kind=kind,  # type: ignore[arg-type]
+                mutated=bool(item.alias_info and item.alias_info.is_write),
+                keyword_only=item.kwarg_only,
+                default=repr(item.default_value) if item.has_default_value() else "",
+            )
+        )
+    return tuple(found)

@@ -1,0 +1,1 @@
+"""One file, one format: an `AuditReport` in, text out."""

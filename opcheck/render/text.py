@@ -1,0 +1,155 @@
+"""The printed report: per op its contract and the protocol's table, failures in full, one line at the end."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from tabulate import tabulate
+
+from opcheck.core.case import Case
+from opcheck.core.finding import Finding
+from opcheck.core.report import STAGES, AuditReport, CaseReport, OpReport, TensorRow
+from opcheck.core.verdict import Verdict
+
+HEADERS = ("Tensor", "Ref/golden", "Condition", "Target error", "Threshold", "Gate valid", "Verdict")
+MOST_FAILURES = 8  # printed in full for each op; the rest are counted
+MOST_LINES = 6  # limitations and gaps printed for each op, unless verbose
+
+
+def render(report: AuditReport, *, verbosity: int = 0) -> str:
+    """Return the report as text.
+
+    Args:
+        verbosity: Below 0 only failures and the summary; above 0 every case, limitation and gap.
+    """
+    blocks = [block for op in report.ops if (block := _op(op, verbosity))]
+    if report.problems:
+        blocks.append("\n".join(f"CLOSED  {problem}" for problem in report.problems))
+    blocks.append(_summary(report))
+    return "\n\n".join(blocks) + "\n"
+
+
+def _op(op: OpReport, verbosity: int) -> str:
+    failures = tuple(_failures(op))
+    if verbosity < 0:
+        return "\n\n".join(failures)
+    lines = [f"{op.op}  {op.verdict}"]
+    lines.append("  " + "  ".join(filter(None, (op.formula, f"({op.kind})" if op.kind else "", op.place))))
+    lines += _indent(_table(op))
+    lines.append(f"  tested: {_tested(op)}")
+    lines += _listed("limitation", op.limitations, verbosity)
+    lines += _listed("not covered", op.not_covered, verbosity)
+    lines.append(f"  stages: {_stages(op)}")
+    if verbosity > 0:
+        lines += [f"  {case.verdict}  {case.id}  {case.seconds:.2f} s" for case in op.cases]
+    return "\n\n".join(["\n".join(lines), *failures])
+
+
+def _table(op: OpReport) -> str:
+    rows = [(f"{row.tensor} ({row.dtype})", *_figures(row)) for row in worst_rows(op.cases)]
+    return tabulate(rows, headers=HEADERS, tablefmt="simple", disable_numparse=True) if rows else ""
+
+
+def worst_rows(cases: Iterable[CaseReport]) -> list[TensorRow]:
+    """Return for each tensor and dtype the row that matters most: the worst verdict, then the least room left."""
+    found: dict[tuple[str, str], TensorRow] = {}
+    for case in cases:
+        for row in case.tensors:
+            key = (row.tensor, row.dtype)
+            if key not in found or _weight(row) > _weight(found[key]):
+                found[key] = row
+    return list(found.values())
+
+
+def _weight(row: TensorRow) -> tuple[int, float]:
+    used = row.target_error / row.threshold if row.threshold else 0.0
+    return row.verdict.severity, used
+
+
+def _figures(row: TensorRow) -> tuple[str, ...]:
+    condition = "-" if math.isnan(row.condition) else f"{row.condition:.1e}"
+    return (
+        f"{row.reference_error:.1e}",
+        condition,
+        f"{row.target_error:.1e}",
+        f"{row.threshold:.1e}",
+        "yes" if row.gate_valid else f"no ({_share(row.reference_relative_error)})",
+        str(row.verdict),
+    )
+
+
+def _share(ratio: float) -> str:
+    return f"{ratio:.0%}" if ratio <= 10 else "over 1000%"
+
+
+def _tested(op: OpReport) -> str:
+    cases = [Case.parse(case.id) for case in op.cases]
+    shapes = dict.fromkeys(" x ".join(map(str, case.dims.values())) for case in cases)
+    dtypes = dict.fromkeys(case.dtype for case in cases)
+    values = dict.fromkeys(case.values for case in cases)
+    return (
+        f"{len(cases)} cases, {op.backend}; {', '.join(dtypes)}; shapes {', '.join(shapes)}; "
+        f"values {', '.join(values)}"
+    )
+
+
+def _stages(op: OpReport) -> str:
+    states = ", ".join(f"{name} {op.stages.get(name, 'not covered')}" for name in STAGES)
+    return f"{states}; {'production ready' if op.production_ready else 'not production ready'}"
+
+
+def _listed(title: str, items: tuple[str, ...], verbosity: int) -> Iterator[str]:
+    shown = items if verbosity > 0 else items[:MOST_LINES]
+    yield from (f"  {title}: {item}" for item in shown)
+    if len(shown) < len(items):
+        yield f"  {title}: {len(items) - len(shown)} more (-v lists them)"
+
+
+def _failures(op: OpReport) -> Iterator[str]:
+    """Yield what is wrong, worst first; the same finding on several cases is told once, on its smallest case."""
+    order = {case.id: math.prod(Case.parse(case.id).dims.values()) for case in op.cases}
+    pairs = [(case, item) for case in op.cases for item in case.findings
+             if item.verdict.severity >= Verdict.INCONCLUSIVE.severity and not item.waived]  # fmt: skip
+    pairs.sort(key=lambda pair: (-pair[1].verdict.severity, order[pair[0].id]))
+    counts = Counter(_kind(item) for _, item in pairs)
+    told: set[tuple[str, str]] = set()
+    for case, item in pairs:
+        kind = _kind(item)
+        if kind in told:
+            continue
+        if len(told) == MOST_FAILURES:
+            yield f"{len(counts) - MOST_FAILURES} more kinds of failure in {op.op}; --format json lists them all"
+            return
+        told.add(kind)
+        yield failure(case, item, more=counts[kind] - 1)
+
+
+def _kind(item: Finding) -> tuple[str, str]:
+    return item.check, f"{item.tensor} {item.law if item.check == 'library' else ''} {item.verdict}"
+
+
+def failure(case: CaseReport, item: Finding, *, more: int = 0) -> str:
+    """Return one finding in full: the law, measured against allowed, where, and how to run it again."""
+    lines = [f"{item.verdict} {item.check}  {case.id}  {item.tensor}", f"  {item.law}", f"  {item.detail}"]
+    if item.looks_like:
+        lines.append(f"  looks like: {item.looks_like}")
+    if more:
+        lines.append(f"  and in {more} more case{'s' if more > 1 else ''}")
+    backend = Case.parse(case.id).backend
+    lines.append(f"  again: python -m opcheck audit --backend {backend} --case '{case.id}'")
+    return "\n".join(lines)
+
+
+def _summary(report: AuditReport) -> str:
+    counts = Counter(op.verdict for op in report.ops)
+    verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict]) or "nothing audited"
+    cases = sum(len(op.cases) for op in report.ops)
+    ending = "" if report.complete else "; interrupted: this is what was finished"
+    gate = "may merge" if report.ok else "may not merge"
+    return f"{len(report.ops)} ops, {cases} cases: {verdicts}; {gate} (exit {report.exit_status}){ending}"
+
+
+def _indent(text: str) -> list[str]:
+    return [f"  {line}" for line in text.splitlines()]

@@ -1,0 +1,215 @@
+"""Carry out trials: the one place where kernels run, and where tensors become evidence."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterable
+from typing import assert_never
+
+import torch
+from torch import Tensor
+
+from opcheck.backends.interpreter.order import ORDERS, program_order
+from opcheck.core.case import Case
+from opcheck.core.floats import upcast_exact
+from opcheck.core.measure import digest_of, dtype_name, measure, measure_oracle
+from opcheck.core.measured import Measured
+from opcheck.core.outcome import (
+    Compare, Compared, Digests, Locate, Located, Misfit, OracleErrors, Orders, Outcome, Raised, Registration, Repeat,
+    Returned, Role, Siblings, Trial,
+)  # fmt: skip
+from opcheck.core.pattern import locate
+from opcheck.core.policy import Contract
+from opcheck.core.spec import OpSpec
+from opcheck.errors import OpcheckError, OracleError
+from opcheck.run.library import registration
+from opcheck.run.orders import two_orders
+from opcheck.run.poison import poisoned
+from opcheck.run.pooling import pooled
+from opcheck.run.roles import RoleFailed, Run, run_role
+
+Announce = Callable[[Case, str, Role], None]
+
+SIBLING_STRIDE = 7919  # a prime, so that the siblings of two nearby seeds are not the same cases
+
+
+class Executor:
+    """Run the trials of one op on one device.
+
+    Args:
+        announce: Called before each role starts, so that the parent knows whose death it was.
+    """
+
+    def __init__(self, spec: OpSpec, contract: Contract, device: torch.device, announce: Announce) -> None:
+        self.spec, self.contract, self.device, self._announce = spec, contract, device, announce
+
+    def execute(self, case: Case, trials: Iterable[Trial]) -> dict[Trial, Outcome]:
+        """Run each trial of a case; what a role raises is an outcome, and misuse is raised."""
+        return {trial: self._outcome(case, trial) for trial in trials}
+
+    def _outcome(self, case: Case, trial: Trial) -> Outcome:
+        try:
+            match trial:
+                case Compare():
+                    return Returned(evidence=self._compare(case))
+                case Siblings():
+                    return Returned(evidence=self._siblings(case, trial.count))
+                case Repeat():
+                    return Returned(evidence=self._repeat(case, trial.count))
+                case Registration():
+                    self._announce(case, trial.test, "target")
+                    return Returned(evidence=registration(self.spec, self.contract, case, self.device, trial))
+                case Orders():
+                    self._announce(case, "reduction orders", "reference")
+                    return Returned(evidence=two_orders(self.spec, self.contract, case, self.device))
+                case Locate():
+                    return Returned(evidence=self._locate(case, trial))
+                case _:
+                    assert_never(trial)
+        except RoleFailed as failed:
+            return failed.raised
+        except OracleError as error:
+            return Raised(role="golden", phase="forward", error=type(error).__name__, message=str(error))
+        except OpcheckError as error:
+            return Raised(role="samples", phase="forward", error=type(error).__name__, message=str(error))
+
+    def _run(self, case: Case, label: str, role: Role) -> Run:
+        self._announce(case, label, role)
+        return run_role(self.spec, case, role, self.device)
+
+    def _compare(self, case: Case) -> Compared:
+        # Golden and reference stay alive while the target runs: their freed memory would hold the right answer.
+        golden = self._run(case, "compare", "golden")
+        reference = self._run(case, "compare", "reference")
+        misfits = [*_against_golden(reference, golden)]
+        for role, run in (("golden", golden), ("reference", reference)):
+            misfits += [Misfit(tensor="out", problem=f"{role}: {text}", role="reference") for text in run.odd]
+        if misfits:
+            return Compared(tensors=(), misfits=tuple(misfits))
+        target = self._run(case, "compare", "target")
+        misfits = [*_against_reference(target, reference, golden, self.contract)]
+        unfit = {item.tensor for item in misfits}
+        tensors = []
+        for name, value in target.tensors.items():
+            pair = reference.tensors.get(name), golden.tensors.get(name)
+            if name in unfit or pair[0] is None or pair[1] is None:
+                continue
+            tensors.append(self._measure(name, value, pair[0], pair[1], golden))
+        return Compared(tensors=tuple(tensors), misfits=tuple(misfits))
+
+    def _measure(self, name: str, target: Tensor, reference: Tensor, golden: Tensor, run: Run) -> Measured:
+        return measure(
+            name, target, reference, golden,
+            gradient=name.startswith("grad "),
+            inputs_finite=run.finite,
+            overflow=self.contract.overflow,
+            existing=self.contract.existing.get(dtype_name(target.dtype)),
+        )  # fmt: skip
+
+    def _siblings(self, case: Case, count: int) -> OracleErrors:
+        draws = []
+        for step in range(1, count + 1):
+            sibling = case.with_seed(case.seed + step * SIBLING_STRIDE)
+            golden = self._run(sibling, "siblings", "golden")
+            reference = self._run(sibling, "siblings", "reference")
+            pairs = ((name, value, golden.tensors.get(name)) for name, value in reference.tensors.items())
+            draws += [measure_oracle(name, value, truth) for name, value, truth in pairs if truth is not None]
+        return OracleErrors(tensors=pooled(item for item in draws if item is not None), draws=count)
+
+    def _repeat(self, case: Case, count: int) -> Digests:
+        """Repeat the target: in another program order where it is interpreted, and once with poisoned allocations."""
+        interpreted = self.device.type == "cpu"
+        runs = []
+        for at in range(count):
+            order = ORDERS[at % len(ORDERS)] if interpreted else "launch"
+            self._announce(case, f"repeat {at + 2}", "target")
+            with program_order(order, seed=zlib.crc32(case.id.encode()) + at):
+                if interpreted or at == 0:
+                    with poisoned():
+                        run = run_role(self.spec, case, "target", self.device)
+                else:
+                    run = run_role(self.spec, case, "target", self.device)
+            runs.append(tuple((name, digest_of(value)) for name, value in run.tensors.items()))
+        order_text = "in reversed and shuffled program order, " if interpreted else ""
+        return Digests(runs=tuple(runs), varied=f"{order_text}with poisoned allocations")
+
+    def _locate(self, case: Case, trial: Locate) -> Located:
+        golden = self._run(case, "locate", "golden")
+        reference = self._run(case, "locate", "reference")
+        target = self._run(case, "locate", "target")
+        runs = (run.tensors.get(trial.tensor) for run in (target, reference, golden))
+        t, f, g = (None if item is None else upcast_exact(item) for item in runs)
+        if t is None or f is None or g is None or t.shape != g.shape:
+            return Located(wrong=0, total=0, where="it has another form when run again")
+        judged = g.isfinite() & f.isfinite()
+        wrong = judged & ~((t - g).abs() <= trial.threshold)
+        axes = axis_names(trial.tensor, tuple(t.shape), golden)
+        return locate(wrong, t, g, axes=axes)
+
+
+def axis_names(tensor: str, shape: tuple[int, ...], run: Run) -> tuple[str, ...]:
+    """Return the dimension names of a tensor: a gradient's are its input's, an output's those of an input of its shape.
+
+    Empty where they are not known.
+    """
+    known = run.axes.get(tensor.removeprefix("grad "))
+    if known is not None and len(known) == len(shape):
+        return known
+    for name, axes in run.axes.items():
+        gradient = run.gradients.get(f"grad {name}")
+        if gradient is not None and tuple(gradient.shape) == shape:
+            return axes
+    return ()
+
+
+def _against_golden(reference: Run, golden: Run) -> Iterable[Misfit]:
+    """A reference whose tensors are not shaped as golden's cannot be judged by."""
+    for name in {**golden.outputs, **reference.outputs, **golden.mutated}:
+        f, g = reference.tensors.get(name), golden.tensors.get(name)
+        if f is None or g is None:
+            missing = "reference" if f is None else "golden"
+            problem = f"{missing} does not return it; reference and golden must return the same tensors"
+            yield Misfit(tensor=name, problem=problem, role="reference")
+        elif f.shape != g.shape:
+            problem = f"reference gives shape {list(f.shape)}, golden {list(g.shape)}"
+            yield Misfit(tensor=name, problem=problem, role="reference")
+
+
+def _against_reference(target: Run, reference: Run, golden: Run, contract: Contract) -> Iterable[Misfit]:
+    for text in target.odd:
+        yield Misfit(tensor="out", problem=text)
+    if not target.odd and len(target.outputs) != len(reference.outputs):
+        problem = f"the target returns {len(target.outputs)} outputs, the reference {len(reference.outputs)}"
+        yield Misfit(tensor="out", problem=problem)
+    for name, value in {**target.outputs, **target.mutated}.items():
+        expected = reference.tensors.get(name)
+        if expected is not None:
+            yield from _form(name, value, expected)
+    if target.backward is not None:
+        for name in golden.gradients:
+            yield Misfit(tensor=name, problem=str(target.backward))
+        return
+    for name, truth in golden.gradients.items():
+        value = target.gradients.get(name)
+        excused = name.removeprefix("grad ").partition("[")[0] in contract.no_grad
+        if value is None and truth is not None and not excused:
+            yield Misfit(tensor=name, problem=_missing_gradient(target))
+        elif value is not None and (expected := reference.gradients.get(name)) is not None:
+            yield from _form(name, value, expected)
+
+
+def _missing_gradient(target: Run) -> str:
+    if target.detached:
+        return f"no gradient: {', '.join(target.detached)} of the target does not require grad, golden's does"
+    return "no gradient: the target's backward returns None where golden's is a tensor; declare no_grad if it is meant"
+
+
+def _form(name: str, value: Tensor, expected: Tensor) -> Iterable[Misfit]:
+    for what, have, want in (
+        ("shape", list(value.shape), list(expected.shape)),
+        ("dtype", dtype_name(value.dtype), dtype_name(expected.dtype)),
+        ("device", value.device.type, expected.device.type),
+    ):
+        if have != want:
+            yield Misfit(tensor=name, problem=f"{what} {have} should be {want}, as the reference gives it")
+            return

@@ -1,0 +1,172 @@
+"""Draw the inputs of a case, the same bits for every run of it."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from opcheck.core.case import Case, Sample
+from opcheck.core.cases import variant_values
+from opcheck.core.families import family
+from opcheck.core.spec import OpSpec
+from opcheck.errors import BadCase, SampleError
+from opcheck.run.values import FIRST_ONLY, fill
+
+
+class Drawer:
+    """The `Builder` of a run: seeded by case and tensor name, so that the order of the draws does not matter.
+
+    Attributes:
+        axes: For each drawn tensor, the names of its dimensions, outermost first.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+        self.axes: dict[str, tuple[str, ...]] = {}
+
+    def tensor(self, case: Case, dims: tuple[str, ...], name: str, dtype: str | None) -> Tensor:
+        if family(case.values) is None:
+            raise BadCase(f"{case.id}: {case.values!r} is not a family of values")
+        wanted = dtype or case.dtype_of(name)
+        normal = torch.randn(case.shape(*dims), generator=self._generator(case, name), dtype=torch.float32)
+        values = "normal" if case.values in FIRST_ONLY and self._floats else case.values
+        self._note(case, name, dims)
+        return fill(values, normal, wanted).to(getattr(torch, wanted)).to(self._device)
+
+    def integers(self, case: Case, low: int, high: int, dims: tuple[str, ...], name: str) -> Tensor:
+        self._note(case, name, dims, floating=False)
+        shape = case.shape(*dims)
+        return torch.randint(low, high, shape, generator=self._generator(case, name)).to(self._device)
+
+    def offsets(self, case: Case, total: int, parts: int, name: str) -> Tensor:
+        inner = torch.randint(0, total + 1, (max(parts - 1, 0),), generator=self._generator(case, name))
+        ends = torch.tensor([0]), torch.tensor([total])
+        return torch.cat((ends[0], inner.sort().values, ends[1])).to(torch.int32).to(self._device)
+
+    def booleans(self, case: Case, dims: tuple[str, ...], name: str) -> Tensor:
+        self._note(case, name, dims, floating=False)
+        coins = torch.randint(0, 2, case.shape(*dims), generator=self._generator(case, name))
+        return coins.to(torch.bool).to(self._device)
+
+    def generator(self, case: Case) -> torch.Generator:
+        return self._generator(case, "the author's own")
+
+    def device(self) -> torch.device:
+        return self._device
+
+    @property
+    def _floats(self) -> bool:
+        return bool(self.axes)
+
+    def _note(self, case: Case, name: str, dims: tuple[str, ...], *, floating: bool = True) -> None:
+        if floating:
+            leading = tuple(key for key in case.dims if key.startswith("..."))
+            self.axes[name] = tuple(part for dim in dims for part in (leading if dim == "..." else (dim,)))
+
+    def _generator(self, case: Case, name: str) -> torch.Generator:
+        return seeded(f"{case.seed}|{case.op}|{name}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One call's arguments by parameter name, ready to be changed and made.
+
+    Attributes:
+        names: Names of the positional arguments, then of the keywords.
+        axes: Dimension names of the tensors that the case drew.
+    """
+
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    names: tuple[str, ...]
+    axes: dict[str, tuple[str, ...]]
+
+    def tensors(self) -> Iterator[tuple[str, Tensor]]:
+        """Yield every tensor with its name; those of a list are `xs[0]`, `xs[1]`."""
+        for name, value in zip(self.names, (*self.args, *self.kwargs.values()), strict=True):
+            if isinstance(value, Tensor):
+                yield name, value
+            elif isinstance(value, list | tuple):
+                yield from ((f"{name}[{at}]", item) for at, item in enumerate(value) if isinstance(item, Tensor))
+
+    def map(self, change: Callable[[str, Tensor], Tensor]) -> Call:
+        """Return the call with `change(name, tensor)` in place of every tensor."""
+
+        def apply(name: str, value: Any) -> Any:
+            if isinstance(value, Tensor):
+                return change(name, value)
+            if isinstance(value, list | tuple):
+                return type(value)(
+                    change(f"{name}[{at}]", item) if isinstance(item, Tensor) else item for at, item in enumerate(value)
+                )
+            return value
+
+        values = [apply(n, v) for n, v in zip(self.names, (*self.args, *self.kwargs.values()), strict=True)]
+        count = len(self.args)
+        return replace(self, args=tuple(values[:count]), kwargs=dict(zip(self.kwargs, values[count:], strict=True)))
+
+
+def draw(spec: OpSpec, case: Case, device: torch.device) -> Call:
+    """Draw the arguments of a case.
+
+    Raises:
+        SampleError: `samples` returned something else than a Sample, or one that the op does not take.
+        BadCase: `samples` asked for a dimension that the case does not have, or the variant names no parameter.
+    """
+    drawer = Drawer(device)
+    sample = spec.samples(replace(case, builder=drawer))
+    if not isinstance(sample, Sample):
+        raise SampleError(
+            f"{spec.name}: samples returned {type(sample).__name__}; it should return opcheck.Sample(...)"
+        )
+    positional = parameter_names(spec, len(sample.args))
+    args, kwargs = list(sample.args), dict(sample.kwargs)
+    doubled = next((name for name in kwargs if name in positional), "")
+    if doubled:
+        raise SampleError(f"{spec.name}: samples gives {doubled!r} twice, by position and by name")
+    known = {argument.name for argument in spec.arguments}
+    for name in kwargs if known else ():
+        if name not in known:
+            raise SampleError(f"{spec.name}: samples gives {name!r}, which the op does not take; {spec.schema}")
+    for name, value in variant_values(case.variant).items():
+        if known and name not in known:
+            raise BadCase(f"{case.id}: the variant names {name!r}, which the op does not take; {spec.schema}")
+        if name in positional:
+            args[positional.index(name)] = value
+        else:
+            kwargs[name] = value
+    return Call(args=tuple(args), kwargs=kwargs, names=(*positional, *kwargs), axes=drawer.axes)
+
+
+def parameter_names(spec: OpSpec, count: int) -> tuple[str, ...]:
+    """Return the names of the first `count` positional parameters of the op.
+
+    Raises:
+        SampleError: The op takes fewer.
+    """
+    names = [argument.name for argument in spec.arguments if not argument.keyword_only]
+    if not spec.arguments:
+        try:
+            parameters = inspect.signature(spec.target).parameters.values()
+        except (TypeError, ValueError):
+            parameters = inspect.signature(lambda *args: None).parameters.values()
+        kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        names = [item.name for item in parameters if item.kind in kinds]
+        if any(item.kind is inspect.Parameter.VAR_POSITIONAL for item in parameters):
+            names += [f"arg {at}" for at in range(len(names), count)]
+    if count > len(names):
+        raise SampleError(f"{spec.name}: samples gives {count} positional arguments; the op takes {len(names)}")
+    return tuple(names[:count])
+
+
+def seeded(text: str) -> torch.Generator:
+    """Return a CPU generator seeded by a text, the same on every machine and in every process."""
+    generator = torch.Generator()
+    generator.manual_seed(int.from_bytes(hashlib.blake2b(text.encode(), digest_size=7).digest()))
+    return generator

@@ -1,0 +1,47 @@
+"""Put an op to one test of `torch.library.opcheck`, with inputs that require grad."""
+
+from __future__ import annotations
+
+import re
+import warnings
+
+import torch
+
+from opcheck.core.case import Case
+from opcheck.core.outcome import Registered, Registration
+from opcheck.core.policy import Contract
+from opcheck.core.spec import OpSpec
+from opcheck.run.inputs import draw
+
+LONGEST = 700  # characters of torch's message
+_TOLERANCE = 1e-2  # for ops declared nondeterministic; torch ignores tolerances of 0, so neither may be 0
+
+
+def registration(spec: OpSpec, contract: Contract, case: Case, device: torch.device, trial: Registration) -> Registered:
+    """Run one test; an op whose differentiable inputs are all declared `no_grad` is tested without gradients."""
+    call = draw(spec, case, device)
+    excused = contract.no_grad
+    differentiable = not spec.mutated
+
+    def leaf(name: str, value: torch.Tensor) -> torch.Tensor:
+        wanted = differentiable and value.dtype.is_floating_point and name.partition("[")[0] not in excused
+        return value.detach().requires_grad_(wanted)
+
+    call = call.map(leaf)
+    loose = {"rtol": _TOLERANCE, "atol": _TOLERANCE} if trial.nondeterministic else {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        results = torch.library.opcheck(
+            spec.op, call.args, call.kwargs, test_utils=trial.test, raise_exception=False, **loose
+        )
+    said = next(iter(results.values()))
+    return Registered(failure="" if said == "SUCCESS" else _short(said))
+
+
+def _short(said: object) -> str:
+    """Return the sentence of torch's message that says what is wrong."""
+    cause = said
+    while isinstance(cause, BaseException) and cause.__cause__ is not None:
+        cause = cause.__cause__
+    text = re.sub(r"\s+", " ", str(cause)).strip() or type(cause).__name__
+    return text if len(text) <= LONGEST else text[: LONGEST - 4] + " ..."

@@ -1,0 +1,86 @@
+"""The reference in FP32, in two legitimate orders of its declared reductions."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from opcheck.core.case import Case
+from opcheck.core.measure import measure_oracle
+from opcheck.core.outcome import OracleErrors
+from opcheck.core.policy import Contract
+from opcheck.core.spec import OpSpec
+from opcheck.run.inputs import seeded
+from opcheck.run.pooling import pooled
+from opcheck.run.roles import Run, run_role
+
+ALIGNED = 1e-9  # relative: golden in both orders agrees to FP64 noise, or the axes were guessed wrong
+
+
+def two_orders(spec: OpSpec, contract: Contract, case: Case, device: torch.device) -> OracleErrors:
+    """Return how far the reference in FP32 is from golden, over its natural order and a permuted one.
+
+    The declared reduction dimensions of all inputs are permuted alike; outputs and gradients that carry such a
+    dimension come back permuted and are put back in order. Which axes an output carries is checked against golden in
+    both orders, never assumed. A tensor that cannot be aligned has no entry.
+    """
+    permute = {name: torch.randperm(case.dims[name], generator=seeded(f"{case.id}|{name}"))
+               for name in contract.reduces if name in case.dims}  # fmt: skip
+    precision = torch.float64 if case.dtype == "float64" else torch.float32
+    golden = run_role(spec, case, "golden", device)
+    natural = run_role(spec, case, "reference", device, precision=precision)
+    draws = [measure_oracle(name, value, golden.tensors[name])
+             for name, value in natural.tensors.items() if name in golden.tensors]  # fmt: skip
+    if not permute:
+        return OracleErrors(tensors=(), draws=0)
+    carried = _carried(golden, permute)
+    shuffled_golden = run_role(spec, case, "golden", device, permute=permute, permute_outputs=carried)
+    shuffled = run_role(spec, case, "reference", device, precision=precision, permute=permute, permute_outputs=carried)
+    aligned = []
+    for name, value in shuffled.tensors.items():
+        truth, moved = golden.tensors.get(name), shuffled_golden.tensors.get(name)
+        axes = _axes_of(name, golden, carried, permute)
+        if truth is None or moved is None or not _same(_put_back(moved, axes), truth):
+            continue
+        aligned.append(name)
+        draws.append(measure_oracle(name, _put_back(value, axes), truth))
+    kept = (item for item in draws if item is not None and item.tensor in aligned)
+    return OracleErrors(tensors=pooled(kept), draws=2)
+
+
+Axes = tuple[tuple[int, Tensor], ...]
+
+
+def _carried(golden: Run, permute: dict[str, Tensor]) -> dict[str, Axes]:
+    """Guess which axes of each output carry a permuted dimension: those of an input of the same shape."""
+    found: dict[str, Axes] = {}
+    for output, value in golden.outputs.items():
+        for name, axes in golden.axes.items():
+            gradient = golden.gradients.get(f"grad {name}")
+            if gradient is not None and gradient.shape == value.shape:
+                found[output] = tuple((axis, permute[dim]) for axis, dim in enumerate(axes) if dim in permute)
+                break
+    return found
+
+
+def _axes_of(name: str, golden: Run, carried: dict[str, Axes], permute: dict[str, Tensor]) -> Axes:
+    if name in carried:
+        return carried[name]
+    axes = golden.axes.get(name.removeprefix("grad "), ())
+    return tuple((axis, permute[dim]) for axis, dim in enumerate(axes) if dim in permute)
+
+
+def _put_back(value: Tensor, axes: Axes) -> Tensor:
+    for axis, order in axes:
+        value = value.index_select(axis, torch.argsort(order).to(value.device))
+    return value
+
+
+def _same(left: Tensor, right: Tensor) -> bool:
+    if left.shape != right.shape:
+        return False
+    finite = left.isfinite() & right.isfinite()
+    if not bool(finite.any()):
+        return True
+    scale = right[finite].abs().max()
+    return bool((left[finite] - right[finite]).abs().max() <= ALIGNED * scale)

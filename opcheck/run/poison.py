@@ -1,0 +1,48 @@
+"""Hand out uninitialised memory that is visibly wrong, so that what is never written cannot look right by luck."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+
+_FACTORIES: tuple[tuple[Any, str], ...] = (
+    (torch, "empty"),
+    (torch, "empty_like"),
+    (torch, "empty_strided"),
+    (torch, "empty_permuted"),
+    (torch.Tensor, "new_empty"),
+    (torch.Tensor, "new_empty_strided"),
+)
+
+
+@contextlib.contextmanager
+def poisoned() -> Iterator[None]:
+    """Fill what Python code gets from `torch.empty*` with 0xFF bytes: NaN in every float, -1 in every integer."""
+    before = [(owner, name, getattr(owner, name)) for owner, name in _FACTORIES]
+    try:
+        for owner, name, factory in before:
+            setattr(owner, name, _filling(factory))
+        yield
+    finally:
+        for owner, name, factory in before:
+            setattr(owner, name, factory)
+
+
+def _filling(factory: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    def empty(*args: Any, **kwargs: Any) -> Tensor:
+        out = factory(*args, **kwargs)
+        if out.device.type == "meta" or type(out) is not Tensor:
+            return out
+        storage = out.untyped_storage()
+        with torch.no_grad():
+            if out.dtype is torch.bool:
+                out.fill_(True)
+            elif storage.nbytes():
+                torch.tensor([], dtype=torch.uint8, device=out.device).set_(storage).fill_(0xFF)
+        return out
+
+    return empty

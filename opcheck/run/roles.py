@@ -1,0 +1,205 @@
+"""One run of one role: draw, call, differentiate with the shared upstream gradient."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from opcheck.core.case import Case
+from opcheck.core.outcome import Raised, Role
+from opcheck.core.spec import OpSpec
+from opcheck.run.failure import describe
+from opcheck.run.inputs import Call, draw, seeded
+from opcheck.run.oracle import Watch, exact_settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """What one role gave on one case.
+
+    Attributes:
+        outputs: Outputs by name, in order: `"out"`, or `"out 0"`, `"out 1"`.
+        odd: What came back in place of tensors, as sentences.
+        mutated: Arguments that the op writes into, as they are afterwards, by name.
+        gradients: Gradient of each input that requires one, None where autograd gave none, by `"grad <input>"`.
+        detached: Differentiable outputs without a gradient function.
+        backward: How the backward failed, where it did.
+        axes: Dimension names of the drawn tensors.
+        finite: Whether all floating-point inputs are finite.
+    """
+
+    outputs: Mapping[str, Tensor]
+    odd: tuple[str, ...] = ()
+    mutated: Mapping[str, Tensor] = field(default_factory=dict)
+    gradients: Mapping[str, Tensor | None] = field(default_factory=dict)
+    detached: tuple[str, ...] = ()
+    backward: Raised | None = None
+    axes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    finite: bool = True
+
+    @property
+    def tensors(self) -> dict[str, Tensor]:
+        """Every tensor that is judged, by its name in reports."""
+        present = {name: value for name, value in self.gradients.items() if value is not None}
+        return {**self.outputs, **self.mutated, **present}
+
+
+class RoleFailed(Exception):
+    """A role raised: carries the outcome."""
+
+    def __init__(self, raised: Raised) -> None:
+        super().__init__(str(raised))
+        self.raised = raised
+
+
+Change = Callable[[str, Tensor], Tensor]
+
+
+def run_role(
+    spec: OpSpec,
+    case: Case,
+    role: Role,
+    device: torch.device,
+    *,
+    precision: torch.dtype | None = None,
+    permute: Mapping[str, Tensor] | None = None,
+    permute_outputs: Mapping[str, tuple[tuple[int, Tensor], ...]] | None = None,
+) -> Run:
+    """Run golden, reference or target once on inputs rebuilt from the case.
+
+    Args:
+        precision: Element type to which floating-point inputs are widened; float64 for golden unless given.
+        permute: Permutation of each dimension name, applied alike to all inputs that have it.
+        permute_outputs: For each output, the axes along which its upstream gradient is permuted, and how.
+
+    Raises:
+        RoleFailed: The role raised in its forward, or (golden and reference) in its backward.
+        SampleError, BadCase: The case does not fit the op.
+    """
+    call = _draw(spec, case, device)
+    finite = all(bool(value.isfinite().all()) for _, value in call.tensors() if value.dtype.is_floating_point)
+    if permute:
+        call = call.map(lambda name, value: _permuted(value, call.axes.get(name, ()), permute))
+    if role == "golden":
+        precision = precision or torch.float64
+    if precision is not None:
+        call = call.map(lambda name, value: value.to(precision) if value.dtype.is_floating_point else value)
+    differentiate = not spec.mutated
+    wanted = _wanted(case)
+    if differentiate:
+        call = call.map(lambda name, value: _leaf(name, value, wanted))
+    with _setting(role, spec.name):
+        try:
+            with contextlib.nullcontext() if differentiate else torch.no_grad():
+                answer = _function(spec, role)(*call.args, **call.kwargs)
+        except (Exception, SystemExit) as error:
+            raise RoleFailed(describe(error, role, "forward")) from error
+        outputs, odd = _named(answer, expected=not spec.mutated)
+        mutated = {name: value for name, value in call.tensors() if name.partition("[")[0] in spec.mutated}
+        run = Run(outputs=outputs, odd=odd, mutated=mutated, axes=call.axes, finite=finite)
+        return _with_gradients(run, call, case, role, permute_outputs or {}) if differentiate else run
+
+
+def upstream(case: Case, name: str, output: Tensor) -> Tensor:
+    """Draw the upstream gradient of an output, `[*S]`, the same values for golden, reference and target.
+
+    It is drawn in the narrowest of the case's element types of 16 bits or more, so that no role rounds it.
+    """
+    generator = seeded(f"{case.seed}|{case.op}|upstream {name}")
+    normal = torch.randn(tuple(output.shape), generator=generator, dtype=torch.float32)
+    narrow = min((getattr(torch, dtype) for dtype in case.dtypes), key=lambda dtype: max(dtype.itemsize, 2))
+    drawn = normal if narrow.itemsize < 2 else normal.to(narrow)
+    return drawn.to(output.dtype).to(output.device)
+
+
+def _draw(spec: OpSpec, case: Case, device: torch.device) -> Call:
+    from opcheck.errors import OpcheckError
+
+    try:
+        return draw(spec, case, device)
+    except OpcheckError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise RoleFailed(describe(error, "samples", "forward")) from error
+
+
+def _function(spec: OpSpec, role: Role) -> Callable[..., Any]:
+    return {"golden": spec.golden, "reference": spec.reference, "target": spec.target}[role]
+
+
+@contextlib.contextmanager
+def _setting(role: Role, name: str) -> Iterator[None]:
+    """Golden and reference run under exact settings; the target keeps the user's."""
+    if role == "target":
+        yield
+        return
+    with exact_settings(double=role == "golden"):
+        if role == "golden":
+            with Watch(name):
+                yield
+        else:
+            yield
+
+
+def _wanted(case: Case) -> frozenset[str]:
+    return frozenset(filter(None, case.grads.split("+")))
+
+
+def _leaf(name: str, value: Tensor, wanted: frozenset[str]) -> Tensor:
+    requires = value.dtype.is_floating_point and (not wanted or name in wanted)
+    return value.detach().requires_grad_(requires)
+
+
+def _permuted(value: Tensor, axes: tuple[str, ...], permute: Mapping[str, Tensor]) -> Tensor:
+    for axis, name in enumerate(axes):
+        if name in permute:
+            value = value.index_select(axis, permute[name].to(value.device))
+    return value
+
+
+def _named(answer: Any, *, expected: bool) -> tuple[dict[str, Tensor], tuple[str, ...]]:
+    if isinstance(answer, Tensor):
+        return {"out": answer}, ()
+    if isinstance(answer, list | tuple):
+        named = {f"out {at}": item for at, item in enumerate(answer)}
+        odd = [f"{name} is {type(item).__name__}, it should be a Tensor" for name, item in named.items()
+               if not isinstance(item, Tensor)]  # fmt: skip
+        return {name: item for name, item in named.items() if isinstance(item, Tensor)}, tuple(odd)
+    if answer is None and not expected:
+        return {}, ()
+    return {}, (f"it returned {type(answer).__name__}, it should return a Tensor or a tuple of Tensors",)
+
+
+def _with_gradients(
+    run: Run, call: Call, case: Case, role: Role, permute_outputs: Mapping[str, tuple[tuple[int, Tensor], ...]]
+) -> Run:
+    from dataclasses import replace
+
+    leaves = [(name, value) for name, value in call.tensors() if value.requires_grad]
+    floating = {name: value for name, value in run.outputs.items() if value.dtype.is_floating_point}
+    live = {name: value for name, value in floating.items() if value.requires_grad}
+    detached = tuple(name for name in floating if name not in live) if leaves else ()
+    if not leaves or not live:
+        nothing: dict[str, Tensor | None] = {f"grad {name}": None for name, _ in leaves}
+        return replace(run, detached=detached, gradients=nothing)
+    cotangents = []
+    for name, value in live.items():
+        drawn = upstream(case, name, value)
+        for axis, order in permute_outputs.get(name, ()):
+            drawn = drawn.index_select(axis, order.to(drawn.device))
+        cotangents.append(drawn)
+    try:
+        found = torch.autograd.grad(list(live.values()), [v for _, v in leaves], cotangents, allow_unused=True)
+    except (Exception, SystemExit) as error:
+        raised = describe(error, role, "backward")
+        if role != "target":
+            raise RoleFailed(raised) from error
+        return replace(run, detached=detached, backward=raised)
+    gradients = {f"grad {name}": value for (name, _), value in zip(leaves, found, strict=True)}
+    outputs = {name: value.detach() for name, value in run.outputs.items()}
+    return replace(run, outputs=outputs, detached=detached, gradients=gradients)

@@ -1,0 +1,138 @@
+"""The child's side: import the registry, then describe it or audit slices of an op's cases."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from opcheck.core.case import Case
+from opcheck.core.finding import Finding
+from opcheck.core.gate import OURS
+from opcheck.core.outcome import Role
+from opcheck.core.report import CaseReport
+from opcheck.core.verdict import Verdict
+
+# Imported by the fork server before it forks; none of these runs a tensor operation or a CUDA call.
+PRELOAD = (
+    "torch", "triton", "triton.language", "torch._dynamo", "torch._functorch.aot_autograd",
+    "torch.testing._internal.optests", "torch.nn.attention", "opcheck.auditor", "opcheck.run.execute",
+    "opcheck.registry", "opcheck.declared",
+)  # fmt: skip
+
+
+def serve(channel: Any, payload: Mapping[str, Any]) -> None:
+    """Answer items until told to stop.
+
+    An item `{"describe": true}` is answered by what the registry holds, `{"audit": ...}` by one report per case.
+    """
+    prepare(payload["backend"])
+    for item in channel.items():
+        if "describe" in item:
+            _describe(channel, payload, item)
+        else:
+            _audit(channel, payload, item)
+
+
+def prepare(backend: str) -> None:
+    """Set this process up for a backend: one thread, and on the CPU the faithful interpreter."""
+    import torch
+    import triton
+
+    torch.set_num_threads(1)
+    if backend == "cpu":
+        from opcheck.backends import interpreter
+
+        interpreter.install()
+    if hasattr(triton, "knobs"):
+        triton.knobs.compilation.front_end_debugging = True
+
+
+def _describe(channel: Any, payload: Mapping[str, Any], item: Mapping[str, Any]) -> None:
+    import torch
+
+    from opcheck.backends import interpreter
+    from opcheck.core.policy import DTYPES
+    from opcheck.declared import draft
+    from opcheck.registry import registered
+    from opcheck.run.environment import environment
+
+    backend = payload["backend"]
+    if backend == "cuda" and not torch.cuda.is_available():
+        channel.send({"no_device": "torch sees no CUDA device; use --backend cpu, or mend the driver"})
+        return
+    failures = _import(payload, item["skip"], lambda name: channel.send({"importing": name}))
+    ops = [
+        {
+            "name": spec.name,
+            "place": str(spec.place),
+            "schema": spec.schema,
+            "promoted": spec.promoted,
+            "mutated": list(spec.mutated),
+            "registered": spec.op is not None,
+            "tags": list(spec.tags),
+            "draft": draft(spec),
+        }
+        for spec in registered().values()
+    ]
+    refused = {dtype: why for dtype in DTYPES if backend == "cpu" and (why := interpreter.trusted(dtype))}
+    found = {"ops": ops, "failures": failures, "refused": refused, "environment": environment(backend)}
+    channel.send({"registry": found})
+
+
+def _audit(channel: Any, payload: Mapping[str, Any], item: Mapping[str, Any]) -> None:
+    import torch
+
+    from opcheck.auditor import audit_case
+    from opcheck.checks import all_checks, limits_by_check
+    from opcheck.checks.protocol import Subject
+    from opcheck.core.report import to_json
+    from opcheck.declared import load
+    from opcheck.registry import spec
+    from opcheck.run.execute import Executor
+
+    _import(payload, item["skip"], lambda name: None)
+    policy = load(Path(payload["registry"]), limits_by_check())
+    checks = {name: check for name, check in all_checks().items() if name in item["checks"]}
+    op = spec(item["op"])
+    contract = policy.ops[op.name]
+
+    def announce(case: Case, label: str, role: Role) -> None:
+        channel.send({"start": case.id, "label": label, "role": role})
+
+    executor = Executor(op, contract, torch.device(payload["backend"]), announce)
+    for entry in item["cases"]:
+        subject = Subject(
+            contract=contract,
+            case=Case.parse(entry["id"]),
+            level=payload["level"],
+            representative=entry["representative"],
+            mutated=op.mutated,
+            registered=op.op is not None,
+        )
+        try:
+            report = audit_case(subject, checks, policy, executor)
+        except Exception as error:
+            report = broke(entry["id"], error)
+        channel.send({"case": to_json(report)})
+
+
+def broke(case_id: str, error: Exception) -> CaseReport:
+    """Report a case at which opcheck itself broke: never the kernel's fault, never a success."""
+    where = "".join(traceback.format_exception(error)[-3:]).strip()
+    finding = Finding(
+        check=OURS,
+        tensor="the case",
+        verdict=Verdict.INCONCLUSIVE,
+        law="opcheck comes to a verdict on every case.",
+        detail=f"opcheck itself broke: {type(error).__name__}: {error}; this is a bug of opcheck; {where}",
+    )
+    return CaseReport(id=case_id, verdict=Verdict.INCONCLUSIVE, findings=(finding,))
+
+
+def _import(payload: Mapping[str, Any], skip: list[str], announce: Any) -> dict[str, str]:
+    from opcheck.run.modules import import_modules, put_on_path
+
+    put_on_path(payload["root"])
+    return import_modules(payload["modules"], skip=skip, announce=announce)
