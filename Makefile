@@ -10,10 +10,10 @@ audit: $(VENV)/.ready
 	$(BIN)/python -m opcheck audit --all
 
 test: $(VENV)/.ready
-	$(BIN)/python -m pytest -q -n $(JOBS) -m "not slow"
+	$(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile -m "not slow"
 
 test-slow: $(VENV)/.ready
-	$(BIN)/python -m pytest -q -n $(JOBS) -m slow
+	$(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile -m slow
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check .
