@@ -205,7 +205,7 @@ def main() -> int:
     options = parser.parse_args()
 
     from opcheck.backends.interpreter.probe_specs import SPECS
-    from opcheck.backends.interpreter.probes import execute, judge
+    from opcheck.backends.interpreter.selftest import execute, judge
 
     np.seterr(all="ignore")
     tables, problems = {}, []

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from opcheck.core.case import Case, Sample
 from opcheck.core.verdict import Verdict
+from opcheck.core.version import VERSION
 
 if TYPE_CHECKING:
     from opcheck.core.report import AuditReport
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from opcheck.registry import promote, register, spec
     from opcheck.session import audit
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 __all__ = [
     "AuditFailed",

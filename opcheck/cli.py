@@ -8,9 +8,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from opcheck import __version__
 from opcheck.commands import COMMANDS
 from opcheck.core.gate import ExitStatus
+from opcheck.core.version import VERSION
 from opcheck.errors import OpcheckError
 
 
@@ -71,7 +71,7 @@ class _Parser(argparse.ArgumentParser):
 
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="opcheck", description="Audit Triton and CUDA kernels, forward and backward.")
-    parser.add_argument("--version", action="version", version=f"opcheck {__version__}")
+    parser.add_argument("--version", action="version", version=f"opcheck {VERSION}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=_Parser)
     for module in COMMANDS:
         name = module.__name__.rpartition(".")[2]
@@ -79,7 +79,7 @@ def _parser() -> argparse.ArgumentParser:
             name, help=(module.__doc__ or "").splitlines()[0], description=module.__doc__,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )  # fmt: skip
-        command.add_argument("--registry", type=Path, metavar="PATH", help="registry.toml (default: the nearest upward)")
+        command.add_argument("--registry", type=Path, metavar="PATH", help="default: the nearest registry.toml upward")
         module.add_arguments(command)
         command.set_defaults(run=module.run)
     return parser

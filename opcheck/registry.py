@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import difflib
 import inspect
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import torch
-from torch.library import CustomOpDef
+from torch._library.custom_ops import CustomOpDef
 
-from opcheck.core.spec import Argument, OpSpec, Place
+from opcheck.core.spec import Argument, ArgumentKind, OpSpec, Place
 from opcheck.errors import RegistrationError, UnknownOp
 from opcheck.run.oracle import promote
 
@@ -40,7 +42,7 @@ def register(
     golden: Callable[..., Any] | None = None,
     samples: Callable[..., Any],
     mutates_args: str | Iterable[str] = (),
-    device_types: str | Iterable[str] | None = None,
+    device_types: str | Sequence[str] | None = None,
     schema: str | None = None,
     tags: Iterable[torch.Tag] = (),
     terms: Callable[..., Any] | None = None,
@@ -74,28 +76,47 @@ def register(
         try:
             op = torch.library.custom_op(
                 name, function, mutates_args=mutated, device_types=device_types, schema=inferred, tags=tuple(tags)
-            )  # type: ignore[call-overload]
+            )
         except (ValueError, RuntimeError, TypeError) as error:
             raise RegistrationError(f"{place}: {name} cannot be registered: {_reason(error)}") from error
-        _SPECS[name] = OpSpec(
-            name=name,
-            target=op,
+        _SPECS[name] = replace(
+            described(op, name),
             reference=reference,
             golden=golden or promote(reference),
             samples=samples,
             terms=terms,
             promoted=golden is None,
-            arguments=_arguments(op._opoverload._schema),
-            schema=str(op._opoverload._schema),
-            op=op,
             tags=tuple(str(tag).rpartition(".")[2] for tag in tags),
             module=function.__module__,
             qualname=function.__qualname__,
             place=place,
         )
-        return op  # type: ignore[no-any-return]
+        return op
 
     return decorate
+
+
+def described(target: Callable[..., Any], name: str) -> OpSpec:
+    """Return what can be told of a target by looking at it: schema and arguments of a custom op, place of a function.
+
+    Its reference, golden and samples are still to be given.
+    """
+    schema = target._opoverload._schema if isinstance(target, CustomOpDef) else None
+
+    def missing(*args: Any, **kwargs: Any) -> Any:
+        raise RegistrationError(f"{name}: no reference, golden or samples were given")
+
+    return OpSpec(
+        name=name,
+        target=target,
+        reference=missing,
+        golden=missing,
+        samples=missing,
+        arguments=_arguments(schema) if schema is not None else (),
+        schema=str(schema) if schema is not None else "",
+        op=target if schema is not None else None,
+        place=_place(target._init_fn if isinstance(target, CustomOpDef) else target),
+    )
 
 
 def spec(op: Any) -> OpSpec:
@@ -107,8 +128,6 @@ def spec(op: Any) -> OpSpec:
     name = op if isinstance(op, str) else getattr(op, "_qualname", str(op))
     if name in _SPECS:
         return _SPECS[name]
-    import difflib
-
     close = difflib.get_close_matches(name, _SPECS, n=1)
     hint = f"; did you mean {close[0]}?" if close else f"; registered are {', '.join(sorted(_SPECS)) or 'none'}"
     raise UnknownOp(f"{name!r} is not a registered op{hint}")
@@ -123,7 +142,7 @@ def _refuse_taken(name: str, function: Callable[..., Any], place: Place) -> None
     """Refuse a second registration; the same function again (a reloaded module, a rerun cell) replaces the first."""
     before = _SPECS.get(name)
     if before is not None and (before.module, before.qualname) != (function.__module__, function.__qualname__):
-        raise RegistrationError(f"{place}: {name} is already registered at {before.place}; give one of them another name")
+        raise RegistrationError(f"{place}: {name} is already registered at {before.place}; rename one of them")
     namespace, _, op = name.partition("::")
     if before is None and torch._C._dispatch_has_kernel(name):
         raise RegistrationError(f"{place}: torch.ops.{namespace}.{op} exists already; give the op another name")
@@ -145,7 +164,7 @@ def _reason(error: Exception) -> str:
 
 
 def _place(function: Callable[..., Any]) -> Place:
-    code = getattr(inspect.unwrap(function), "__code__", None)
+    code = getattr(inspect.unwrap(function), "__code__", None) or getattr(type(function).__call__, "__code__", None)
     return Place(file=code.co_filename, line=code.co_firstlineno) if code else Place(file="<unknown>", line=0)
 
 
@@ -153,11 +172,12 @@ def _arguments(schema: Any) -> tuple[Argument, ...]:
     found = []
     for item in schema.arguments:
         text = str(item.type)
-        kind = "tensor list" if text.startswith("List[") and "Tensor" in text else "tensor" if "Tensor" in text else "value"
+        single: ArgumentKind = "tensor" if "Tensor" in text else "value"
+        kind = "tensor list" if "Tensor" in text and "List[" in text else single
         found.append(
             Argument(
                 name=item.name,
-                kind=kind,  # type: ignore[arg-type]
+                kind=kind,
                 mutated=bool(item.alias_info and item.alias_info.is_write),
                 keyword_only=item.kwarg_only,
                 default=repr(item.default_value) if item.has_default_value() else "",

@@ -11,7 +11,16 @@ from opcheck.core.finding import Finding
 from opcheck.core.laws import Threshold
 from opcheck.core.measured import Element, Measured
 from opcheck.core.outcome import (
-    Compare, Compared, Located, Locate, OracleError, OracleErrors, Orders, Returned, Siblings, Trial,
+    Compare,
+    Compared,
+    Locate,
+    Located,
+    OracleError,
+    OracleErrors,
+    Orders,
+    Returned,
+    Siblings,
+    Trial,
 )  # fmt: skip
 from opcheck.core.policy import Existing
 from opcheck.core.verdict import Verdict
@@ -81,7 +90,8 @@ class Numerics:
                 looks_like = located.looks_like
         if existing is not None:
             verdict, detail = _with_existing(verdict, detail, item, existing)
-        law = f"The target is at most {gate.fudge_factor:g}x as far from golden as the reference is, plus the rounding floor."
+        factor = f"{gate.fudge_factor:g}x"
+        law = f"The target is at most {factor} as far from golden as the reference is, plus the rounding floor."
         return Finding(
             check=self.name, tensor=item.tensor, verdict=verdict, law=law, detail=detail, looks_like=looks_like,
             numbers=_numbers(item, gate),
@@ -90,8 +100,8 @@ class Numerics:
     def _without_gate(self, item: Measured, gate: Threshold, seen: Seen) -> tuple[Verdict, str]:
         """Judge by two FP32 orders of the reference where the reference is too far from golden to gate by."""
         why = (
-            f"the reference itself is {share(gate.reference_relative_error)} of the scale from golden, so the gate says "
-            f"nothing"
+            f"the reference itself is {share(gate.reference_relative_error)} of the scale from golden, so the gate "
+            f"says nothing"
         )
         orders = answered(seen, Orders())
         spread = orders.find(item.tensor) if isinstance(orders, OracleErrors) else None
@@ -105,18 +115,23 @@ class Numerics:
 
     def controls(self) -> tuple[Control, ...]:
         worst = (Element(index=(2, 128), golden=1.0, reference=1.0002, target=1.00093),)
-        base = {"tensor": "out", "shape": (3, 129), "judged": 387, "scale": 1.0, "worst": worst}
-        half = {"reference_error": 2.0e-4, "rounding_floor": 3.1e-5, "dtype": "float16", **base}
-        right = Measured(target_error=4.3e-4, **half)
-        wrong = Measured(target_error=4.4e-4, **half)
-        wide = Measured(target_error=9.0e-7, reference_error=1e-8, dtype="float32", **base)
-        far = Measured(target_error=0.3, reference_error=0.2, dtype="float16", **base)
+
+        def item(dtype: str, target: float, reference: float, floor: float = 0.0) -> Measured:
+            return Measured(
+                tensor="out", dtype=dtype, shape=(3, 129), judged=387, scale=1.0, worst=worst,
+                target_error=target, reference_error=reference, rounding_floor=floor,
+            )  # fmt: skip
+
+        right = item("float16", 4.3e-4, 2.0e-4, 3.1e-5)
+        wrong = item("float16", 4.4e-4, 2.0e-4, 3.1e-5)
+        wide = item("float32", 9.0e-7, 1e-8)
+        far = item("float16", 0.3, 0.2)
         noisy = OracleError(tensor="out", reference_error=3e-7, rounding_floor=0.0, scale=1.0, judged=3096)
         loose = OracleError(tensor="out", reference_error=0.2, rounding_floor=0.0, scale=1.0, judged=387)
         tight = OracleError(tensor="out", reference_error=1e-3, rounding_floor=0.0, scale=1.0, judged=387)
-        siblings = {Siblings(count=8): Returned(evidence=OracleErrors(tensors=(noisy,), draws=8))}
-        like = {Orders(): Returned(evidence=OracleErrors(tensors=(loose,), draws=2))}
-        unlike = {Orders(): Returned(evidence=OracleErrors(tensors=(tight,), draws=2))}
+        siblings: Seen = {Siblings(count=8): Returned(evidence=OracleErrors(tensors=(noisy,), draws=8))}
+        like: Seen = {Orders(): Returned(evidence=OracleErrors(tensors=(loose,), draws=2))}
+        unlike: Seen = {Orders(): Returned(evidence=OracleErrors(tensors=(tight,), draws=2))}
         rows: tuple[tuple[str, Verdict, Measured, Seen], ...] = (
             ("as far as allowed: 2 x 2.0e-4 + 3.1e-5", Verdict.PASS, right, {}),
             ("just beyond it", Verdict.FAIL, wrong, {}),
@@ -128,10 +143,10 @@ class Numerics:
         )
         return tuple(
             Control(
-                name=name, expect=expect, subject=example(dtype=item.dtype),
-                seen={Compare(): Returned(evidence=Compared(tensors=(item,))), **more},
+                name=name, expect=expect, subject=example(dtype=row.dtype),
+                seen={Compare(): Returned(evidence=Compared(tensors=(row,))), **more},
             )
-            for name, expect, item, more in rows
+            for name, expect, row, more in rows
         )  # fmt: skip
 
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 LEADING = "..."  # the dimension name that stands for any number of leading dimensions
 
 _ID = re.compile(r"(?P<op>[^\[\]@]+)\[(?P<body>.*)\]@(?P<backend>[a-z0-9:]+)", re.DOTALL)
+_SIZE = re.compile(r"[0-9]+")
+_SEED = re.compile(r"-?[0-9]+")
 _FORM = "op[dtype;dims;values;layout;variant;grads;seed]@backend"
 
 
@@ -39,7 +41,7 @@ class Dims(Mapping[str, int]):
         return len(self._items)
 
     def __hash__(self) -> int:
-        return hash(self._items)
+        return hash(frozenset(self._items))  # equality knows no order
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Mapping) and dict(self) == dict(other)
@@ -119,10 +121,12 @@ class Case:
         sizes: dict[str, int] = {}
         for item in filter(None, dims.split(",")):
             name, _, size = item.partition("=")
-            if not size.isdigit():
+            if not name or not _SIZE.fullmatch(size):
                 raise BadCase(f"case id {text!r}: dimension {item!r} should read name=size, a size of 0 or more")
+            if name in sizes:
+                raise BadCase(f"case id {text!r}: dimension {name!r} is given twice")
             sizes[name] = int(size)
-        if not seed.lstrip("-").isdigit():
+        if not _SEED.fullmatch(seed):
             raise BadCase(f"case id {text!r}: seed {seed!r} is not an integer")
         return cls(
             op=match["op"], dtype=dtype, dims=Dims(sizes), values=values or "normal", layout=layout,

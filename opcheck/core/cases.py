@@ -11,6 +11,7 @@ from typing import Any
 from opcheck.core.case import LEADING, Case, Dims
 from opcheck.core.families import families_for
 from opcheck.core.policy import Contract, Level
+from opcheck.errors import BadCase
 
 SMALL = 5  # rows and the like: enough for several programs, cheap on the interpreter
 ODD = 129  # a reduced dimension: prime to every tile, one above a power of two
@@ -82,13 +83,33 @@ def plan_cases(
 
 
 def variant_text(arguments: Mapping[str, Any]) -> str:
-    """Write argument values as a case's variant: `eps=1e-05,approximate="tanh"`."""
-    return ",".join(f"{name}={json.dumps(value)}" for name, value in arguments.items())
+    """Write argument values as a case's variant: `eps=1e-05,approximate="tanh"`.
+
+    A semicolon parts the fields of a case's id and an apostrophe ends it in a shell; inside the values, both are
+    written as JSON escapes.
+    """
+    text = ",".join(f"{name}={json.dumps(value)}" for name, value in arguments.items())
+    return text.replace(";", r"\u003b").replace("'", r"\u0027")
 
 
 def variant_values(text: str) -> dict[str, Any]:
-    """Read a case's variant back; the inverse of `variant_text` for values without a comma in them."""
-    return {name: json.loads(value) for name, _, value in (item.partition("=") for item in text.split(",") if item)}
+    """Read a case's variant back; the inverse of `variant_text`.
+
+    Raises:
+        BadCase: The text is not of the form `name=json,name=json`.
+    """
+    values: dict[str, Any] = {}
+    rest = text
+    while rest:
+        name, _, rest = rest.partition("=")
+        try:
+            values[name], end = json.JSONDecoder().raw_decode(rest)
+        except ValueError:
+            raise BadCase(f"variant {text!r} should read name=value, the value in JSON: near {rest!r}") from None
+        if rest[end : end + 1] not in ("", ","):
+            raise BadCase(f"variant {text!r} should have a comma between its values, not {rest[end:]!r}")
+        rest = rest[end + 1 :]
+    return values
 
 
 def _named(contract: Contract) -> tuple[str, ...]:
@@ -146,5 +167,3 @@ def _runnable(shapes: Iterable[Dims], contract: Contract, backend: str, missing:
             missing.append(f"shape {text}: too large for the interpreter; audit it on a GPU")
         else:
             yield dims
-
-

@@ -13,7 +13,6 @@ from opcheck.core.policy import GatePolicy, Waiver
 from opcheck.core.report import CaseReport, OpReport, verdict_of
 from opcheck.core.verdict import Verdict, worst
 
-
 OURS = "opcheck"  # the check of a finding that says that opcheck itself broke
 
 

@@ -45,7 +45,7 @@ def measure(
         Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., sections 1.2 and 2.1, for errors and ulps.
     """
     if not target.dtype.is_floating_point:
-        return _measure_exact(tensor, target, golden)
+        return _measure_exact(tensor, target, reference, golden)
     fmt = format_of(target.dtype)
     shape = tuple(target.shape)
     t, f, g = (upcast_exact(item.detach()).reshape(-1) for item in (target, reference, golden))
@@ -192,11 +192,11 @@ def _with_disorder(plain: Measured, trio: _Trio, fmt: Format, overflow: Overflow
     )
 
 
-def _measure_exact(tensor: str, target: Tensor, golden: Tensor) -> Measured:
+def _measure_exact(tensor: str, target: Tensor, reference: Tensor, golden: Tensor) -> Measured:
     """Compare integers and booleans as integers: int64 does not fit into float64."""
     wrong = (target.to(torch.int64) != golden.to(torch.int64)).reshape(-1)
-    flat_t, flat_g = target.reshape(-1), golden.reshape(-1)
-    trio = _Trio(flat_t, flat_t, flat_g, flat_g, tuple(target.shape))
+    flat_t, flat_f, flat_g = (item.reshape(-1) for item in (target, reference, golden))
+    trio = _Trio(flat_t, flat_f, flat_g, flat_g, tuple(target.shape))
     places = wrong.nonzero().reshape(-1)[:WORST_KEPT]
     return Measured(
         tensor=tensor,

@@ -1,4 +1,4 @@
-"""What a trial asks for, and what came back: `Outcome` answers only whether the run came back, never whether it is right."""
+"""What a trial asks for, and what came back: an `Outcome` says whether the run came back, never whether it is right."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 
 import torch
 from torch import Tensor
@@ -49,7 +50,7 @@ def _span(wrong: Tensor, axis: int, name: str) -> tuple[str, str]:
     if block:
         return f"all in {name} {first} to {last}", f"one block of {name} that is skipped, repeated or overwritten"
     step = hit[1] - hit[0]
-    if len(hit) > 2 and all(b - a == step for a, b in zip(hit, hit[1:], strict=False)):
+    if len(hit) > 2 and all(b - a == step for a, b in pairwise(hit)):
         return f"every {step}th of {name} from {first}", f"a stride of {step} along {name}"
     return f"in {len(hit)} of {size} {name}", ""
 
@@ -66,7 +67,7 @@ def _ratio(wrong: Tensor, target: Tensor, golden: Tensor) -> str:
     share = float(kept.double().mean())
     ratios = t[kept] / g[kept]
     middle = float(ratios.median())
-    steady = bool(((ratios - middle).abs() <= 0.02 * abs(middle)).double().mean() > 0.95)
-    if steady and share > 0.5 and abs(middle - 1.0) > 0.02 and torch.isfinite(ratios).all():
+    steady = bool(((ratios - middle).abs() <= 0.1 * abs(middle - 1.0)).double().mean() > 0.95)
+    if steady and share > 0.5 and torch.isfinite(ratios).all():
         return f"golden times {middle:.3g} throughout: a constant factor"
     return ""

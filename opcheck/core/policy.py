@@ -151,6 +151,11 @@ def limits_for(limits: type[_Limits], check: str, policy: Policy, op: str, dtype
     return limits(**values)
 
 
-def limit(default: Any, doc: str, *, loose: Literal["higher", "lower", "neither"] = "higher") -> Any:
-    """Declare one limit of a check: a dataclass field with its sentence and the direction that is looser."""
-    return field(default=default, metadata={"doc": doc, "loose": loose})
+def limit(
+    default: Any, doc: str, *, loose: Literal["higher", "lower", "neither"] = "higher", zero: bool = False
+) -> Any:
+    """Declare one limit of a check: a dataclass field with its sentence and the direction that is looser.
+
+    `zero` says that 0 makes sense; where it is the default it does anyway.
+    """
+    return field(default=default, metadata={"doc": doc, "loose": loose, "zero": zero})

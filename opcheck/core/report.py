@@ -135,5 +135,5 @@ def case_from(data: Mapping[str, Any]) -> CaseReport:
 
 def _row_from(data: Mapping[str, Any]) -> TensorRow:
     numeric = {item.name for item in dataclasses.fields(TensorRow) if item.type == "float"}
-    values = {key: float(value) if key in numeric else value for key, value in data.items()}
+    values: dict[str, Any] = {key: float(value) if key in numeric else value for key, value in data.items()}
     return TensorRow(**{**values, "verdict": Verdict(data["verdict"])})

@@ -19,7 +19,7 @@ def stages(contract: Contract, cases: Iterable[CaseReport]) -> dict[str, StageSt
     """
     reports = [(Case.parse(case.id), case) for case in cases]
     verdicts = {
-        "basic correctness": [c.verdict for case, c in reports if case.values == "normal" and case.dtype == _first(contract)],
+        "basic correctness": [_numeric(c) for case, c in reports if _basic(case, contract)],
         "dtype sensitivity": [_numeric(c) for _, c in reports],
         "edge cases": [_numeric(c) for case, c in reports if case.values != "normal" or _small(case)],
         "determinism": [f.verdict for _, c in reports for f in c.findings if f.check == "determinism"],
@@ -32,8 +32,8 @@ def stages(contract: Contract, cases: Iterable[CaseReport]) -> dict[str, StageSt
     return found
 
 
-def _first(contract: Contract) -> str:
-    return contract.dtypes[0]
+def _basic(case: Case, contract: Contract) -> bool:
+    return case.values == "normal" and case.dtype == contract.dtypes[0]
 
 
 def _small(case: Case) -> bool:

@@ -39,8 +39,10 @@ def document(path: Path) -> dict[str, Any]:
         return tomllib.loads(text)
     except RecursionError:
         raise PolicyError((f"{path.name}: lists or tables are nested too deep to be read",)) from None
-    except ValueError as error:
+    except tomllib.TOMLDecodeError as error:
         raise PolicyError((f"{path.name}:{_fault(str(error), text)}",)) from None
+    except ValueError:
+        raise PolicyError((f"{path.name}: an integer has too many digits to be read",)) from None
 
 
 def _text(path: Path) -> str:

@@ -80,9 +80,9 @@ def _limit_shapes(check: str, limits: type) -> dict[str, Shape]:
     for field in fields(limits):
         if field.default is MISSING or field.name in (*_NOTES, *DTYPES, "existing"):
             raise TypeError(f"limit {check}.{field.name} needs a default and a name that no other key has")
-        zero = field.metadata.get("zero", False) or field.default in (0, ByWidth(narrow=0, wide=0))
-        doc = f"{field.metadata.get('doc', '')} Default {_shown(field.default)}.".lstrip()
-        shapes[field.name] = _limit_shape(f"{check}.{field.name}", hints[field.name], zero=zero).about(doc)
+        zero = bool(field.metadata.get("zero")) or field.default in (0, ByWidth(narrow=0, wide=0))
+        shape = _limit_shape(f"{check}.{field.name}", hints[field.name], zero=zero)
+        shapes[field.name] = shape.about(f"{field.metadata.get('doc', '')} Default {_shown(field.default)}.".lstrip())
     return shapes
 
 

@@ -15,6 +15,7 @@ from opcheck.core.verdict import Verdict
 
 HEADERS = ("Tensor", "Ref/golden", "Condition", "Target error", "Threshold", "Gate valid", "Verdict")
 MOST_FAILURES = 8  # printed in full for each op; the rest are counted
+UNREGISTERED = "verify::"  # ops that only a script knows: no command line runs them again
 MOST_LINES = 6  # limitations and gaps printed for each op, unless verbose
 
 
@@ -86,12 +87,11 @@ def _share(ratio: float) -> str:
 
 def _tested(op: OpReport) -> str:
     cases = [Case.parse(case.id) for case in op.cases]
-    shapes = dict.fromkeys(" x ".join(map(str, case.dims.values())) for case in cases)
+    shapes = dict.fromkeys(" x ".join(map(str, case.dims.values())) or "as given" for case in cases)
     dtypes = dict.fromkeys(case.dtype for case in cases)
     values = dict.fromkeys(case.values for case in cases)
     return (
-        f"{len(cases)} cases, {op.backend}; {', '.join(dtypes)}; shapes {', '.join(shapes)}; "
-        f"values {', '.join(values)}"
+        f"{len(cases)} cases, {op.backend}; {', '.join(dtypes)}; shapes {', '.join(shapes)}; values {', '.join(values)}"
     )
 
 
@@ -137,8 +137,9 @@ def failure(case: CaseReport, item: Finding, *, more: int = 0) -> str:
         lines.append(f"  looks like: {item.looks_like}")
     if more:
         lines.append(f"  and in {more} more case{'s' if more > 1 else ''}")
-    backend = Case.parse(case.id).backend
-    lines.append(f"  again: python -m opcheck audit --backend {backend} --case '{case.id}'")
+    parsed = Case.parse(case.id)
+    if not parsed.op.startswith(UNREGISTERED):
+        lines.append(f"  again: python -m opcheck audit --backend {parsed.backend} --case '{case.id}'")
     return "\n".join(lines)
 
 

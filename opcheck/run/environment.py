@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import importlib.metadata
+import os
 import platform
 
 import torch
+
+from opcheck.core.version import VERSION
 
 PACKAGES = ("torch", "triton", "numpy", "ml_dtypes")
 
@@ -23,9 +26,7 @@ def versions() -> dict[str, str]:
 
 def environment(backend: str) -> dict[str, str]:
     """Return versions, device and numeric settings of this process; initialises CUDA where that is the backend."""
-    import opcheck
-
-    found = {"opcheck": opcheck.__version__, **versions(), "platform": platform.platform(terse=True)}
+    found = {"opcheck": VERSION, **versions(), "platform": platform.platform(terse=True)}
     if backend == "cuda":
         found["device"] = torch.cuda.get_device_name()
         major, minor = torch.cuda.get_device_capability()
@@ -34,5 +35,6 @@ def environment(backend: str) -> dict[str, str]:
         found["allow_tf32"] = str(torch.backends.cuda.matmul.allow_tf32)
         found["cudnn_allow_tf32"] = str(torch.backends.cudnn.allow_tf32)
     else:
-        found["device"] = f"{platform.machine()}, Triton interpreted"
+        interpreted = os.environ.get("TRITON_INTERPRET", "0") not in ("", "0")
+        found["device"] = f"{platform.machine()} CPU" + (", Triton interpreted" if interpreted else "")
     return found

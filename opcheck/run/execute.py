@@ -15,8 +15,22 @@ from opcheck.core.floats import upcast_exact
 from opcheck.core.measure import digest_of, dtype_name, measure, measure_oracle
 from opcheck.core.measured import Measured
 from opcheck.core.outcome import (
-    Compare, Compared, Digests, Locate, Located, Misfit, OracleErrors, Orders, Outcome, Raised, Registration, Repeat,
-    Returned, Role, Siblings, Trial,
+    Compare,
+    Compared,
+    Digests,
+    Locate,
+    Located,
+    Misfit,
+    OracleErrors,
+    Orders,
+    Outcome,
+    Raised,
+    Registration,
+    Repeat,
+    Returned,
+    Role,
+    Siblings,
+    Trial,
 )  # fmt: skip
 from opcheck.core.pattern import locate
 from opcheck.core.policy import Contract
@@ -137,10 +151,10 @@ class Executor:
         golden = self._run(case, "locate", "golden")
         reference = self._run(case, "locate", "reference")
         target = self._run(case, "locate", "target")
-        runs = (run.tensors.get(trial.tensor) for run in (target, reference, golden))
-        t, f, g = (None if item is None else upcast_exact(item) for item in runs)
-        if t is None or f is None or g is None or t.shape != g.shape:
+        found = [run.tensors[trial.tensor] for run in (target, reference, golden) if trial.tensor in run.tensors]
+        if len(found) < 3 or found[0].shape != found[2].shape:
             return Located(wrong=0, total=0, where="it has another form when run again")
+        t, f, g = (upcast_exact(item) for item in found)
         judged = g.isfinite() & f.isfinite()
         wrong = judged & ~((t - g).abs() <= trial.threshold)
         axes = axis_names(trial.tensor, tuple(t.shape), golden)
@@ -190,12 +204,12 @@ def _against_reference(target: Run, reference: Run, golden: Run, contract: Contr
             yield Misfit(tensor=name, problem=str(target.backward))
         return
     for name, truth in golden.gradients.items():
-        value = target.gradients.get(name)
+        gradient = target.gradients.get(name)
         excused = name.removeprefix("grad ").partition("[")[0] in contract.no_grad
-        if value is None and truth is not None and not excused:
+        if gradient is None and truth is not None and not excused:
             yield Misfit(tensor=name, problem=_missing_gradient(target))
-        elif value is not None and (expected := reference.gradients.get(name)) is not None:
-            yield from _form(name, value, expected)
+        elif gradient is not None and (expected := reference.gradients.get(name)) is not None:
+            yield from _form(name, gradient, expected)
 
 
 def _missing_gradient(target: Run) -> str:

@@ -33,9 +33,7 @@ def import_modules(
     return failures
 
 
-def _walk(
-    name: str, skip: Collection[str], announce: Callable[[str], None], failures: dict[str, str]
-) -> Iterator[str]:
+def _walk(name: str, skip: Collection[str], announce: Callable[[str], None], failures: dict[str, str]) -> Iterator[str]:
     if not _import(name, skip, announce, failures):
         return
     path = getattr(sys.modules[name], "__path__", None)

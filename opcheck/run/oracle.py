@@ -22,18 +22,18 @@ def promote(reference: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     def golden(*args: Any, **kwargs: Any) -> Any:
-        with _Widen():
+        with _Widen():  # type: ignore[no-untyped-call]
             return reference(*args, **kwargs)
 
     golden.promoted_from = reference  # type: ignore[attr-defined]
     return golden
 
 
-class Watch(TorchDispatchMode):
+class Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Raise where an operation takes an FP64 tensor and gives a narrower float: the oracle is no longer FP64."""
 
     def __init__(self, name: str) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.name = name
 
     def __torch_dispatch__(
@@ -51,7 +51,7 @@ class Watch(TorchDispatchMode):
         return result
 
 
-class _Widen(TorchDispatchMode):
+class _Widen(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Replace every narrow floating `dtype=` by FP64."""
 
     def __torch_dispatch__(

@@ -14,8 +14,8 @@ MODULE = "the name of a module, such as ops or ops.softmax"
 OP_NAME = 'the name of an op in quotes, namespace::name, such as [op."ops::softmax"]'
 REASON = "the reason, a string that is not blank"
 CONTRACT = (
-    "kind, dtypes, dims, formula, mixed, accumulator, intermediates, reduces, smallest, largest, sizes, multiple, empty, "
-    "tiles, production, variants, contiguous, no_grad, nonfinite, deterministic, random, overflow, unsupported"
+    "kind, dtypes, dims, formula, mixed, accumulator, intermediates, reduces, smallest, largest, sizes, multiple, "
+    "empty, tiles, production, variants, contiguous, no_grad, nonfinite, deterministic, random, overflow, unsupported"
 )
 LIMITS = "fudge_factor, project_atol, max_reference_relative_error"
 NUMERICS = '[op."ops::f".numerics]\n'
@@ -123,8 +123,8 @@ MALFORMED = {
         f"{P}unsupported[0].reason is missing; it should be {REASON}",
     ),
     "unknown mixed dtype": (
-        f'{OP}mixed = [{{ x = "float", w = "float32" }}]\n',
-        f'{P}mixed[0].x is "float"; it should be {DTYPES}; did you mean float16?',
+        f'{OP}mixed = [{{ x = "bfloat", w = "float32" }}]\n',
+        f'{P}mixed[0].x is "bfloat"; it should be {DTYPES}; did you mean bfloat16?',
     ),
     "unknown accumulator": (f'{OP}accumulator = "tf32"\n', f'{P}accumulator is "tf32"; it should be {DTYPES}'),
     "dims twice": (OP.replace('"rows", "cols"', '"n", "n"'), f'{P}dims has "n" more than once'),
@@ -210,7 +210,7 @@ MALFORMED = {
     ),
     "unknown key of deterministic": (
         f"{OP}deterministic.backwards = false\n",
-        f"{P}deterministic.backwards is not a key of op.\"ops::f\".deterministic; it has forward, backward; "
+        f'{P}deterministic.backwards is not a key of op."ops::f".deterministic; it has forward, backward; '
         "did you mean backward?",
     ),
     "random a number": (f"{OP}random = 1\n", f"{P}random is 1; it should be true or false"),
@@ -226,7 +226,10 @@ MALFORMED = {
         f"{OP}{NUMERICS}fudge_faktor = 2\n",
         f"{P}numerics.fudge_faktor is not a limit of numerics; it has {LIMITS}; did you mean fudge_factor?",
     ),
-    "limit negative": (f"{OP}{NUMERICS}project_atol = -1e-3\n", f"{P}numerics.project_atol is -0.001; it should be a number of 0 or more"),
+    "limit negative": (
+        f"{OP}{NUMERICS}project_atol = -1e-3\n",
+        f"{P}numerics.project_atol is -0.001; it should be a number of 0 or more",
+    ),
     "limit nan": (f"{OP}{NUMERICS}fudge_factor = nan\n", f"{P}numerics.fudge_factor is nan; it should be {PAIR}"),
     "limit infinite": (
         f"{OP}{NUMERICS}max_reference_relative_error = inf\n",
@@ -251,7 +254,7 @@ MALFORMED = {
         "give the reason beside it",
     ),
     "looser than the defaults": (
-        f'{OP}{NUMERICS}project_atol = 1e-3\n[defaults.numerics]\nproject_atol = 1e-4\n',
+        f"{OP}{NUMERICS}project_atol = 1e-3\n[defaults.numerics]\nproject_atol = 1e-4\n",
         f"{P}numerics.project_atol is 0.001, looser than the 0.0001 of defaults.numerics; give the reason beside it",
     ),
     "looser than the defaults of a dtype": (
@@ -262,7 +265,7 @@ MALFORMED = {
     ),
     "dtype looser than the op": (
         f"{OP}{NUMERICS}fudge_factor = 5\nreason = 'r'\n[op.\"ops::f\".numerics.float16]\nfudge_factor = 6\n",
-        f"{P}numerics.float16.fudge_factor is 6.0, looser than the 5.0 of op.\"ops::f\".numerics; "
+        f'{P}numerics.float16.fudge_factor is 6.0, looser than the 5.0 of op."ops::f".numerics; '
         "give the reason beside it",
     ),
     "dtype of the defaults looser": (
@@ -280,10 +283,11 @@ MALFORMED = {
     ),
     "unknown existing": (
         f'{OP}{NUMERICS}existing = "5-stage"\n',
-        f'{P}numerics.existing is "5-stage"; it should be "five-stage", or a table of dtype to {{ atol, rtol, reason }}',
+        f'{P}numerics.existing is "5-stage"; it should be "five-stage", '
+        "or a table of dtype to { atol, rtol, reason }",
     ),
     "existing of an unknown dtype": (
-        f"{OP}[op.\"ops::f\".numerics.existing]\nfloat31 = {{ atol = 0, rtol = 0 }}\n",
+        f'{OP}[op."ops::f".numerics.existing]\nfloat31 = {{ atol = 0, rtol = 0 }}\n',
         f"{P}numerics.existing.float31 is not {DTYPES}; did you mean float32?",
     ),
     "existing without rtol": (
@@ -292,7 +296,7 @@ MALFORMED = {
         f"{P}numerics.existing.float32.atol is -1; it should be a number of 0 or more",
     ),
     "waiver a table": (
-        f'{OP}{WAIVER.replace("[[waiver]]", "[waiver]")}{UNTIL}',
+        f"{OP}{WAIVER.replace('[[waiver]]', '[waiver]')}{UNTIL}",
         f"{F}waiver is a table; it should be a list, each a table with op, check, reason, until",
     ),
     "waiver without reason and date": (
@@ -347,10 +351,9 @@ MALFORMED = {
     ),
     "integer of 5,000 digits": (
         f"schema = {'9' * 5000}",
-        "registry.toml: not TOML: exceeds the limit (4300 digits) for integer string conversion: value has 5000 "
-        "digits; use sys.set_int_max_str_digits() to increase the limit",
+        "registry.toml: an integer has too many digits to be read",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("text", "sentences"), [(text, said) for text, *said in MALFORMED.values()], ids=[*MALFORMED])

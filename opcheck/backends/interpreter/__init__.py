@@ -7,7 +7,7 @@ whether a dtype's verdicts may be given at all.
 
 from __future__ import annotations
 
-from opcheck.backends.interpreter.probes import Probe, probes, tables_source, trusted
 from opcheck.backends.interpreter.repair import Repair, install
+from opcheck.backends.interpreter.selftest import Probe, probes, tables_source, trusted
 
 __all__ = ["Probe", "Repair", "install", "probes", "tables_source", "trusted"]

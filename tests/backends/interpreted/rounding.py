@@ -17,13 +17,13 @@ def nearest(values, name):
     """Round FP64 `values` to the type `name`: ties to the even pattern, fp8 saturating, the others to Inf."""
     dtype = DTYPES[name]
     count = 2 ** (8 * dtype.itemsize - 1)
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore"):  # a signalling NaN is no error here
+        values = np.asarray(values, np.float64)
         ladder = np.arange(count).astype(f"u{dtype.itemsize}").view(dtype).astype(np.float64)
     ladder = ladder[np.isfinite(ladder)]
     top = ladder[-1]
     if name in NEXT:
         ladder = np.append(ladder, NEXT[name])
-    values = np.asarray(values, np.float64)
     magnitude = np.minimum(np.abs(values), ladder[-1])
     upper = np.clip(np.searchsorted(ladder, magnitude), 1, len(ladder) - 1)
     middle = (ladder[upper - 1] + ladder[upper]) / 2

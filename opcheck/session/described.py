@@ -1,0 +1,66 @@
+"""What a worker finds in the registry's modules, and under which variables workers run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from opcheck.errors import OpcheckError, WorkerError
+from opcheck.run.isolate import Death, Died, Message, Pool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registry:
+    """What a worker found in the registry's modules."""
+
+    ops: Mapping[str, Mapping[str, Any]]
+    failures: Mapping[str, str]
+    refused: Mapping[str, str]
+    environment: Mapping[str, str]
+
+
+def describe(pool: Pool, skip: list[str]) -> Registry:
+    """Have a worker import the registry; a module that kills it is skipped and named."""
+    killed: dict[str, str] = {}
+    while True:
+        importing = ""
+        answer: Mapping[str, Any] | None = None
+        death: Death | None = None
+        for event in pool.run([{"describe": True, "skip": skip}]):
+            match event:
+                case Message(body={"importing": name}):
+                    importing = name
+                case Message(body={"no_device": sentence}):
+                    raise OpcheckError(sentence)
+                case Message(body={"registry": found}):
+                    answer = found
+                case Died():
+                    death = event.death
+        if answer is not None:
+            return Registry(
+                ops={item["name"]: item for item in answer["ops"]},
+                failures={**killed, **answer["failures"]},
+                refused=answer["refused"],
+                environment=answer["environment"],
+            )
+        if not importing or importing in skip or death is None:
+            raise WorkerError(f"the worker that describes the registry ended: {death.reason if death else 'no answer'}")
+        skip.append(importing)
+        killed[importing] = f"importing {importing}: the process {death.reason}"
+
+
+def backend_of(wanted: str) -> str:
+    """Return the backend that is meant: for "auto", the GPU where the system shows one."""
+    if wanted != "auto":
+        return wanted
+    return "cuda" if any(Path("/dev").glob("nvidia[0-9]*")) else "cpu"
+
+
+def workers_environment(backend: str) -> dict[str, str]:
+    """Return the variables under which the workers of a backend run; Triton reads its own when it is imported."""
+    threads = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+    if backend == "cpu":
+        return {**threads, "TRITON_INTERPRET": "1", "CUDA_VISIBLE_DEVICES": ""}
+    return {**threads, "TRITON_INTERPRET": "0"}

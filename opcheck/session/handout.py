@@ -1,0 +1,83 @@
+"""Hand the cases to workers, and turn what comes back, or does not, into reports."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from opcheck.checks import all_checks
+from opcheck.checks.protocol import Subject
+from opcheck.core.case import Case
+from opcheck.core.cases import Plan
+from opcheck.core.outcome import Compare, Crashed, Outcome, TimedOut
+from opcheck.core.policy import Contract
+from opcheck.core.report import CaseReport, case_from, verdict_of
+from opcheck.run.isolate import Death, Died, Done, Message, Pool
+
+SLICE = 6  # cases of a work item: small enough to spread one op over all cores
+
+
+def run_cases(
+    pool: Pool, plans: Mapping[str, Plan], *, checks: Collection[str], skip: Sequence[str], timeout: float
+) -> Iterator[tuple[str, CaseReport]]:
+    """Yield each case's report as it is finished, with its op; a worker's death is its case's finding.
+
+    Args:
+        checks: Names of the checks to put to every case.
+        skip: Modules that workers must not import.
+        timeout: Seconds after which the pool kills a silent worker, for the report.
+    """
+    items = [item for name, plan in plans.items() for item in _items(name, plan, checks, skip)]
+    state = {index: _Slice(item=item) for index, item in enumerate(items)}
+    for event in pool.run(items):
+        part = state[event.item_index]
+        op = part.item["op"]
+        match event:
+            case Message(body={"case": data}):
+                part.left.pop(0)
+                yield op, case_from(data)
+            case Message(body=body):
+                part.last = body
+            case Died(death=death):
+                if not part.left:
+                    continue
+                entry = part.left.pop(0)
+                yield op, _lost(entry["id"], part.last, death, timeout)
+                if part.left:
+                    rest = {**part.item, "cases": part.left}
+                    state[pool.resubmit(rest)] = _Slice(item=rest)
+            case Done():
+                pass
+
+
+@dataclass(slots=True)
+class _Slice:
+    """A work item in flight: its cases that are still to come, and what its worker last announced."""
+
+    item: Mapping[str, Any]
+    left: list[Mapping[str, Any]] = field(init=False)
+    last: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.left = list(self.item["cases"])
+
+
+def _lost(case_id: str, last: Mapping[str, Any], death: Death, timeout: float) -> CaseReport:
+    """Report the case whose worker died: whose death it was, the worker's last announcement tells."""
+    announced = last if last.get("start") == case_id or last.get("label") == "siblings" else {}
+    role, label = announced.get("role", "target"), announced.get("label", "start")
+    during = "" if label == "compare" else f" (during {label})"
+    outcome: Outcome = TimedOut(role=role, seconds=timeout)
+    if not death.timed_out:
+        outcome = Crashed(role=role, reason=f"{death.reason}{during}", log=death.log)
+    case = Case.parse(case_id)
+    subject = Subject(contract=Contract(name=case.op, kind="elementwise", dtypes=case.dtypes, dims=()), case=case)
+    findings = all_checks()["structure"].judge(subject, {Compare(): outcome}, lambda dtype: None)
+    return CaseReport(id=case_id, verdict=verdict_of(findings), findings=findings)
+
+
+def _items(op: str, plan: Plan, checks: Collection[str], skip: Sequence[str]) -> Iterator[dict[str, Any]]:
+    entries = [{"id": item.case.id, "representative": item.representative} for item in plan.cases]
+    for start in range(0, len(entries), SLICE):
+        yield {"op": op, "cases": entries[start : start + SLICE], "checks": list(checks), "skip": list(skip)}
