@@ -52,10 +52,11 @@ def gate(
         return GateResult(verdict=verdict, exit_status=ExitStatus.INTERNAL, problems=found)
     if not complete:
         return GateResult(verdict=verdict, exit_status=ExitStatus.INTERRUPTED, problems=found)
+    # An op without cases is inconclusive, so this is asked before the verdicts are.
+    if not found and not any(item.cases for item in reports):
+        return GateResult(verdict=verdict, exit_status=ExitStatus.NOTHING)
     if found or any(item.verdict not in policy.accept for item in reports):
         return GateResult(verdict=verdict, exit_status=ExitStatus.CLOSED, problems=found)
-    if not any(item.cases for item in reports):
-        return GateResult(verdict=verdict, exit_status=ExitStatus.NOTHING, problems=found)
     return GateResult(verdict=verdict, exit_status=ExitStatus.OK, problems=found)
 
 

@@ -160,23 +160,25 @@ def _with_disorder(plain: Measured, trio: _Trio, fmt: Format, overflow: Overflow
     odd_f = inside & ~f.isfinite()
     alike = odd_f & ~t.isfinite() & ((t == f) | (nan_t & f.isnan()))
     settled = alike | void
+    short, excess = fmt.max - t.abs(), g.abs() - fmt.overflow_bound
     if policy == "saturate":
-        wrong_over = over & ~(same_sign & (t.abs() >= fmt.max) & t.isfinite())
-        near = torch.zeros_like(over)
+        done, early = same_sign & t.isfinite() & (short <= 0), torch.zeros_like(over)
+        excess = torch.zeros_like(excess)
     elif policy == "nan":
-        wrong_over, near = over & ~nan_t, torch.zeros_like(over)
+        # NaN says nothing of overflow unless golden is large.
+        done, early = nan_t, nan_t & (g.abs() > fmt.max / 2)
     else:
-        near = beyond & t.isfinite() & same_sign
-        wrong_over = over & ~inf_t & ~near
-    early = inside & ~odd_f & inf_t & same_sign
-    gap = torch.zeros_like(g)
-    gap = torch.where(near, g.abs() - t.abs(), gap)
+        done, early = inf_t, inf_t & same_sign
+    early = early & inside & ~odd_f
+    near = beyond & ~done & t.isfinite() & same_sign
+    gap = torch.where(near, torch.maximum(short, excess), torch.zeros_like(g))
     gap = torch.where(early, fmt.overflow_bound - g.abs(), gap)
+    turned = over & inf_t & ~same_sign
     found = (
         trio.misplaced("NaN missing", nan_g & ~void & ~nan_t),
-        trio.misplaced("NaN where golden is finite", inside & ~settled & nan_t),
-        trio.misplaced("Inf missing", wrong_over),
-        trio.misplaced("Inf of the wrong sign", over & inf_t & ~same_sign),
+        trio.misplaced("NaN where golden is finite", inside & ~settled & nan_t & ~early),
+        trio.misplaced("Inf missing", over & ~done & ~near & ~turned),
+        trio.misplaced("Inf of the wrong sign", turned),
         trio.misplaced("Inf where golden is finite", inside & ~settled & inf_t & ~early),
     )
     held = odd_f & t.isfinite()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from opcheck.core.measured import Measured
+from opcheck.core.measured import Element, Measured
 
 Role = Literal["samples", "golden", "reference", "target"]
 
@@ -50,7 +50,14 @@ class Locate:
     threshold: float
 
 
-Trial = Compare | Siblings | Repeat | Registration | Orders | Locate
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Elementwise:
+    """Judge each float32 or float64 element of an elementwise op by what the rounding of its own inputs explains."""
+
+    max_ulp: float
+
+
+Trial = Compare | Siblings | Repeat | Registration | Orders | Locate | Elementwise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +141,36 @@ class Located:
     looks_like: str = ""
 
 
-Evidence = Compared | OracleErrors | Digests | Registered | Located
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ElementErrorsOf:
+    """One tensor's answer to `Elementwise`.
+
+    Attributes:
+        wrong: Elements beyond both allowances.
+        on_reference: Elements beyond the first allowance that the reference's own errors excuse.
+        excess: Largest error over allowance.
+        worst: That element.
+    """
+
+    tensor: str
+    wrong: int
+    on_reference: int
+    excess: float
+    worst: Element
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ElementErrors:
+    """Answer to `Elementwise`."""
+
+    tensors: tuple[ElementErrorsOf, ...]
+
+    def find(self, tensor: str) -> ElementErrorsOf | None:
+        """Return the answer for a tensor, None where it has none."""
+        return next((item for item in self.tensors if item.tensor == tensor), None)
+
+
+Evidence = Compared | OracleErrors | Digests | Registered | Located | ElementErrors
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,6 +18,8 @@ from opcheck.core.outcome import (
     Compare,
     Compared,
     Digests,
+    ElementErrors,
+    Elementwise,
     Locate,
     Located,
     Misfit,
@@ -36,6 +38,7 @@ from opcheck.core.pattern import locate
 from opcheck.core.policy import Contract
 from opcheck.core.spec import OpSpec
 from opcheck.errors import OpcheckError, OracleError
+from opcheck.run.elements import element_errors, input_conditions
 from opcheck.run.library import registration
 from opcheck.run.orders import two_orders
 from opcheck.run.poison import poisoned
@@ -76,6 +79,8 @@ class Executor:
                 case Orders():
                     self._announce(case, "reduction orders", "reference")
                     return Returned(evidence=two_orders(self.spec, self.contract, case, self.device))
+                case Elementwise():
+                    return Returned(evidence=self._elementwise(case, trial.max_ulp))
                 case Locate():
                     return Returned(evidence=self._locate(case, trial))
                 case _:
@@ -146,6 +151,19 @@ class Executor:
             runs.append(tuple((name, digest_of(value)) for name, value in run.tensors.items()))
         order_text = "in reversed and shuffled program order, " if interpreted else ""
         return Digests(runs=tuple(runs), varied=f"{order_text}with poisoned allocations")
+
+    def _elementwise(self, case: Case, max_ulp: float) -> ElementErrors:
+        reference = self._run(case, "elementwise", "reference")
+        self._announce(case, "elementwise", "golden")
+        conditioned = input_conditions(self.spec, case, self.device)
+        target = self._run(case, "elementwise", "target")
+        return ElementErrors(
+            tensors=tuple(
+                element_errors(name, target.tensors[name], reference.tensors[name], golden, condition, max_ulp)
+                for name, (golden, condition) in conditioned.items()
+                if name in target.tensors and name in reference.tensors
+            )
+        )
 
     def _locate(self, case: Case, trial: Locate) -> Located:
         golden = self._run(case, "locate", "golden")

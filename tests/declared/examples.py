@@ -9,9 +9,7 @@ from opcheck.declared import load
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NumericsLimits:
-    fudge_factor: ByWidth = limit(  # noqa: RUF009 - `limit` is `dataclasses.field` by another name
-        ByWidth(narrow=2.0, wide=4.0), "Times the reference's error."
-    )
+    fudge_factor: ByWidth = limit(ByWidth(narrow=2.0, wide=4.0), "Times the reference's error.")
     project_atol: float = limit(0.0, "Absolute error accepted everywhere.")
     max_reference_relative_error: float = limit(0.10, "Above it the gate is invalid.", loose="neither")
 

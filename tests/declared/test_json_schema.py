@@ -24,6 +24,7 @@ BEYOND = {
     "only leading dims", "smallest above largest", "multiple above largest", "size not a multiple",
     "production shapes outside the contract",
     "production shape not one of the sizes", "size a float", "size beyond 64 bits", "limit nan", "limit infinite",
+    "limit beyond 64 bits",
     "looser than opcheck", "looser than the defaults", "looser than the defaults of a dtype",
     "dtype looser than the op", "dtype of the defaults looser", "lower is looser", "date in quotes",
     "waiver of an unknown check", "waiver of a glob of nothing",

@@ -235,6 +235,10 @@ MALFORMED = {
         f"{OP}{NUMERICS}max_reference_relative_error = inf\n",
         f"{P}numerics.max_reference_relative_error is inf; it should be a number above 0",
     ),
+    "limit beyond 64 bits": (
+        f"{OP}{NUMERICS}project_atol = 1{'0' * 400}\n",
+        f"{P}numerics.project_atol is an integer beyond 64 bits; it should be a number of 0 or more",
+    ),
     "limit zero where senseless": (
         f"{OP}[op.\"ops::f\".determinism]\nruns = 0\nreason = 'r'\n",
         f"{P}determinism.runs is 0; it should be an integer of 1 or more",

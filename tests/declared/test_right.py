@@ -120,6 +120,11 @@ def test_fills_in_a_contract_of_three_keys(tmp_path):
     assert policy(tmp_path, OP).ops == {"ops::f": expected}
 
 
+def test_one_size_alone_may_be_legal(tmp_path):
+    sizes = "smallest = { rows = 8 }\nlargest = { rows = 8 }\nmultiple = { rows = 8 }\nproduction = [{ rows = 8 }]\n"
+    assert policy(tmp_path, OP + sizes).ops["ops::f"].production == ({"rows": 8},)
+
+
 @pytest.mark.parametrize(
     ("text", "forward", "backward"),
     [

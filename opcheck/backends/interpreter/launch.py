@@ -25,7 +25,6 @@ _patched: set[int] | None = None
 _PLAIN_ARGUMENT = interpreter._implicit_cvt
 _PLAIN_RUN = interpreter.InterpretedFunction.run
 _PLAIN_LAUNCH = interpreter.GridExecutor.__call__
-_PLAIN_CALL = interpreter.InterpretedFunction.__call__
 _PLAIN_LANGUAGE = interpreter._patch_lang_core
 _PLAIN_REWRITE = interpreter.FunctionRewriter.ast_transformer
 
@@ -63,9 +62,9 @@ def call(self: Any, *args: Any, **kwargs: Any) -> Any:
     """
     namespace = id(self.fn.__globals__)
     if _patched is None or namespace not in _patched:
+        interpreter._patch_lang(self.fn)
         if _patched is not None:
             _patched.add(namespace)
-        return _PLAIN_CALL(self, *args, **kwargs)
     try:
         return self.rewrite()(*args, **kwargs)
     except Exception as error:

@@ -33,7 +33,7 @@ EXPECTED = (
     *(
         f"triton.runtime.interpreter:{name}"
         for name in (
-            *("_get_np_dtype", "_implicit_cvt", "_patch_lang_core", "_mxfp_value_handle_to_float32"),
+            *("_get_np_dtype", "_implicit_cvt", "_patch_lang", "_patch_lang_core", "_mxfp_value_handle_to_float32"),
             *("_dot_scaled_scale_to_f32", "TensorHandle", "interpreter_builder.options", "interpreter_semantic"),
             *("ReduceOps.apply_impl", "ReduceOps.generic_reduce", "ReduceOps.to_tensor"),
             *("ScanOps.apply_impl", "ScanOps.generic_scan", "GridExecutor.__call__"),

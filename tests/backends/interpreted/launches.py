@@ -50,6 +50,16 @@ def pure_python_loop(o):
     tl.store(o, total)
 
 
+@triton.jit
+def helper(x):
+    return x / UNKNOWN  # noqa: F821 (the error is the point)
+
+
+@triton.jit
+def calls_a_helper(o):
+    tl.store(o, helper(1.0))
+
+
 calls = []
 
 
@@ -107,6 +117,14 @@ def test_branches_on_loop_variables():
     o = torch.zeros(1, dtype=torch.int32)
     pure_python_loop[(1,)](o)
     assert o.item() == 20
+
+
+def test_an_error_in_a_device_function_keeps_its_traceback_when_asked(monkeypatch):
+    with pytest.raises(triton.runtime.errors.InterpreterError, match="UNKNOWN"):
+        calls_a_helper[(1,)](torch.zeros(1))
+    monkeypatch.setattr(triton.knobs.compilation, "front_end_debugging", True)
+    with pytest.raises(NameError, match="UNKNOWN"):
+        calls_a_helper[(1,)](torch.zeros(1))
 
 
 def run_tuned(n=40):

@@ -1,0 +1,120 @@
+"""Errors that all go one way: a kernel that truncates is within every tolerance and wrong on average."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from opcheck.checks.protocol import Control, LimitsOf, Seen, Subject, compared, example
+from opcheck.core.finding import Finding
+from opcheck.core.measured import Bias as Means
+from opcheck.core.measured import Measured
+from opcheck.core.outcome import Compare, Compared, Returned, Trial
+from opcheck.core.policy import ByWidth, limit
+from opcheck.core.verdict import Verdict
+
+SIGNIFICANT = 6.0  # standard errors: one false alarm in 10^9 comparisons of unbiased errors
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BiasLimits:
+    """Limits of `bias`."""
+
+    max_bias: ByWidth = limit(
+        ByWidth(narrow=0.125, wide=4.0), "Largest mean signed error, in units in the last place of golden."
+    )
+
+
+class Bias:
+    """The law of bias."""
+
+    name: ClassVar[str] = "bias"
+    law: ClassVar[str] = "The target's errors have no mean of their own: not away from zero, not upwards."
+    requires: ClassVar[frozenset[str]] = frozenset({"structure", "numerics"})
+    limits: ClassVar[type] = BiasLimits
+
+    def applies(self, subject: Subject) -> str:
+        return ""
+
+    def plan(self, subject: Subject, seen: Seen, limits: LimitsOf) -> tuple[Trial, ...]:
+        return (Compare(),) if compared(seen) is None else ()
+
+    def judge(self, subject: Subject, seen: Seen, limits: LimitsOf) -> tuple[Finding, ...]:
+        evidence = compared(seen)
+        found = []
+        for item in evidence.tensors if evidence else ():
+            if item.bias is not None and item.reference_bias is not None:
+                allowed = limits(item.dtype).max_bias.of(item.dtype)
+                found.append(self._judge(item, item.bias, item.reference_bias, allowed))
+        return tuple(found)
+
+    def _judge(self, item: Measured, target: Means, reference: Means, allowed: float) -> Finding:
+        ways = (
+            ("away from zero", target.outward, target.outward_error, reference.outward),
+            ("upwards", target.upward, target.upward_error, reference.upward),
+        )
+        way, mean, error, beside = max(ways, key=lambda each: _excess(*each[1:], allowed))
+        wrong = _excess(mean, error, beside, allowed) > 0
+        detail = (
+            f"mean signed error {way} {mean:+.3f} ulp (standard error {error:.4f}) over {target.count} elements, "
+            f"the reference's {beside:+.3f}, allowed {allowed:g}"
+        )
+        return Finding(
+            check=self.name,
+            tensor=item.tensor,
+            verdict=Verdict.FAIL if wrong else Verdict.PASS,
+            law=self.law,
+            detail=detail,
+            looks_like=_meaning(way, mean) if wrong else "",
+            numbers={"bias": mean, "bias_error": error, "reference_bias": beside},
+        )
+
+    def controls(self) -> tuple[Control, ...]:
+        def means(outward: float, error: float = 0.005) -> Means:
+            return Means(count=4096, distinct=64, outward=outward, outward_error=error, upward=0.0, upward_error=error)
+
+        even = means(0.001)
+        rows = (
+            ("rounds to nearest", Verdict.PASS, means(-0.004), even),
+            ("truncates: half an ulp towards zero", Verdict.FAIL, means(-0.5), even),
+            ("the reference has the same bias", Verdict.PASS, means(-0.5), means(-0.48)),
+            ("too few elements to tell", Verdict.PASS, means(-0.2, error=0.05), even),
+        )
+        return tuple(
+            Control(
+                name=name,
+                expect=expect,
+                subject=example(dtype="bfloat16"),
+                seen={
+                    Compare(): Returned(
+                        evidence=Compared(
+                            tensors=(
+                                Measured(
+                                    tensor="out", dtype="bfloat16", shape=(32, 128), judged=4096, bias=target,
+                                    reference_bias=reference,
+                                ),
+                            )
+                        )
+                    )
+                },
+            )
+            for name, expect, target, reference in rows
+        )  # fmt: skip
+
+
+def _excess(mean: float, error: float, reference: float, allowed: float) -> float:
+    """Return by how much a bias is too large: significant, and beyond the limit even relative to the reference's."""
+    if abs(mean) <= SIGNIFICANT * error:
+        return 0.0
+    return max(0.0, min(abs(mean), abs(mean - reference)) - allowed)
+
+
+def _meaning(way: str, mean: float) -> str:
+    if way == "upwards":
+        return f"rounding {'up' if mean > 0 else 'down'} instead of to nearest, or a constant that is added"
+    if mean < 0:
+        return "truncation instead of rounding to nearest, or terms that are dropped"
+    return "rounding away from zero, or terms that are counted twice"
+
+
+check = Bias()

@@ -1,0 +1,119 @@
+"""Elementwise ops in wide types: what the rounding of each element's own inputs explains."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from opcheck.core.case import Case
+from opcheck.core.floats import ulp, upcast_exact
+from opcheck.core.formats import format_of
+from opcheck.core.measured import Element
+from opcheck.core.outcome import ElementErrorsOf
+from opcheck.core.spec import OpSpec
+from opcheck.run.inputs import draw
+from opcheck.run.oracle import exact_settings
+from opcheck.run.roles import upstream
+
+NEIGHBOURS = 256  # elements nearest in |golden| among which the reference's largest error is taken
+ON_REFERENCE = 4.0  # times that error; a fast exp on an H200 has 4 to 56 ulp where torch has 2
+
+Conditioned = dict[str, tuple[Tensor, Tensor]]
+
+
+def input_conditions(spec: OpSpec, case: Case, device: torch.device) -> Conditioned:
+    """Return golden `[*S]` and `sum_i |x_i df/dx_i|` `[*S]` of each output, and of each gradient of an output's shape.
+
+    The sum runs over the floating-point inputs and, for gradients, the upstream gradient, by autograd through golden
+    in FP64. Inputs are expanded to the output's shape first, so that each element has inputs of its own; where golden
+    then gives another shape it is not elementwise, and the answer is empty.
+
+    Source:
+        Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 1.6, for the condition number.
+    """
+    call = draw(spec, case, device)
+    with exact_settings(double=True):
+        call = call.map(lambda name, value: value.double() if value.dtype.is_floating_point else value)
+        plain = spec.golden(*call.args, **call.kwargs)
+        outputs = {"out": plain} if isinstance(plain, Tensor) else {f"out {at}": item for at, item in enumerate(plain)}
+        shape = next(iter(outputs.values())).shape
+        own = {name for name, value in call.tensors() if value.dtype.is_floating_point and value.shape == shape}
+        try:
+            wide = call.map(lambda name, value: _own(value, shape))
+        except RuntimeError:
+            return {}
+        leaves = {name: value for name, value in wide.tensors() if value.requires_grad}
+        answer = spec.golden(*wide.args, **wide.kwargs)
+        values = [answer] if isinstance(answer, Tensor) else list(answer)
+        if any(value.shape != shape or not value.requires_grad for value in values):
+            return {}
+        found: Conditioned = {}
+        for name, value in zip(outputs, values, strict=True):
+            found[name] = (value.detach(), _condition(value, list(leaves.values())))
+        cotangents = [
+            upstream(case, name, value.detach()).requires_grad_() for name, value in zip(outputs, values, strict=True)
+        ]
+        total = sum((value * dy).sum() for value, dy in zip(values, cotangents, strict=True))
+        for name in own:
+            (gradient,) = torch.autograd.grad(total, [leaves[name]], create_graph=True, allow_unused=True)
+            if gradient is not None:
+                found[f"grad {name}"] = (gradient.detach(), _condition(gradient, [*leaves.values(), *cotangents]))
+    return found
+
+
+def element_errors(
+    name: str, target: Tensor, reference: Tensor, golden: Tensor, condition: Tensor, max_ulp: float
+) -> ElementErrorsOf:
+    """Count the elements of `target` `[*S]` that neither their inputs' rounding nor the reference's error explains.
+
+    The first allowance is `max_ulp * (ulp(g) + ulp(1) * condition)`, the second `4 E + ulp(g)` with E the largest error
+    of the reference among the elements nearest in magnitude.
+    """
+    fmt = format_of(target.dtype)
+    shape = tuple(target.shape)
+    t, f, g = (upcast_exact(item.detach()).reshape(-1) for item in (target, reference, golden))
+    judged = t.isfinite() & f.isfinite() & g.isfinite()
+    error_t, error_f = (torch.where(judged, (item - g).abs(), torch.zeros_like(g)) for item in (t, f))
+    step = torch.where(judged, ulp(g, fmt), torch.ones_like(g))
+    first = max_ulp * (step + 2 * fmt.unit * condition.reshape(-1).nan_to_num(nan=0.0))
+    second = ON_REFERENCE * _nearby(error_f, g) + step
+    allowed = torch.maximum(first, second)
+    ratio = error_t / allowed
+    at = int(ratio.argmax())
+    index = tuple(int(part) for part in torch.unravel_index(torch.tensor(at), shape)) if shape else ()
+    return ElementErrorsOf(
+        tensor=name,
+        wrong=int((error_t > allowed).sum()),
+        on_reference=int(((error_t > first) & (error_t <= second)).sum()),
+        excess=float(ratio[at]),
+        worst=Element(index=index, golden=float(g[at]), reference=float(f[at]), target=float(t[at])),
+    )
+
+
+def _own(value: Tensor, shape: torch.Size) -> Tensor:
+    if not value.dtype.is_floating_point:
+        return value
+    return value.detach().expand(shape).clone().requires_grad_()
+
+
+def _condition(value: Tensor, inputs: list[Tensor]) -> Tensor:
+    """Return `sum_i |x_i dv/dx_i|` `[*S]` of an elementwise `value` `[*S]`."""
+    total = torch.zeros_like(value)
+    if not value.requires_grad:
+        return total
+    found = torch.autograd.grad(value.sum(), inputs, retain_graph=True, allow_unused=True)
+    for x, slope in zip(inputs, found, strict=True):
+        if slope is not None:
+            total = total + (x * slope).abs()
+    return total.detach()
+
+
+def _nearby(error: Tensor, g: Tensor) -> Tensor:
+    """Return for each element the largest error among the `NEIGHBOURS` elements nearest in `|g|`."""
+    order = g.abs().nan_to_num(nan=torch.inf).argsort()
+    sorted_errors = error[order][None, None]
+    half = NEIGHBOURS // 2
+    window = torch.nn.functional.max_pool1d(sorted_errors, 2 * half + 1, stride=1, padding=half)[0, 0]
+    out = torch.empty_like(error)
+    out[order] = window
+    return out
