@@ -53,7 +53,7 @@ class Bias:
             ("away from zero", target.outward, target.outward_error, reference.outward),
             ("upwards", target.upward, target.upward_error, reference.upward),
         )
-        way, mean, error, beside = max(ways, key=lambda each: _excess(*each[1:], allowed))
+        way, mean, error, beside = max(ways, key=lambda each: _excess(each[1], each[2], each[3], allowed))
         wrong = _excess(mean, error, beside, allowed) > 0
         detail = (
             f"mean signed error {way} {mean:+.3f} ulp (standard error {error:.4f}) over {target.count} elements, "

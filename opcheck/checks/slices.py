@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from opcheck.checks.gate import seeds_for, sibling_errors
 from opcheck.checks.protocol import Control, LimitsOf, Seen, Subject, compared, example
 from opcheck.core.finding import Finding
 from opcheck.core.measured import AxisSlices, Measured
-from opcheck.core.outcome import Compare, Compared, Returned, Trial
+from opcheck.core.outcome import Compare, Compared, Returned, Siblings, Trial
 from opcheck.core.policy import ByWidth, limit
 from opcheck.core.verdict import Verdict
 
@@ -40,13 +41,23 @@ class Slices:
         return ""
 
     def plan(self, subject: Subject, seen: Seen, limits: LimitsOf) -> tuple[Trial, ...]:
-        return (Compare(),) if compared(seen) is None else ()
+        evidence = compared(seen)
+        if evidence is None:
+            return (Compare(),)
+        count = seeds_for(evidence)
+        return (Siblings(count=count),) if count else ()
 
     def judge(self, subject: Subject, seen: Seen, limits: LimitsOf) -> tuple[Finding, ...]:
         evidence = compared(seen)
         found = []
         for item in evidence.tensors if evidence else ():
-            axes = [axis for axis in item.slices if axis.judged_share >= FEWEST_JUDGED]
+            drawn = sibling_errors(seen, evidence, item.tensor) if evidence else None
+            beside = drawn.slices if drawn else {}
+            axes = [
+                replace(axis, reference_quotient=max(axis.reference_quotient, beside.get(axis.axis, 0.0)))
+                for axis in item.slices
+                if axis.judged_share >= FEWEST_JUDGED
+            ]
             if axes:
                 found.append(self._judge(item, axes, limits(item.dtype).slice_factor.of(item.dtype)))
         return tuple(found)
@@ -58,8 +69,8 @@ class Slices:
         wrong = excess[worst.axis] > 0
         where = ", ".join(":" if part < 0 else str(part) for part in worst.worst)
         detail = (
-            f"slice [{where}] of scale {worst.worst_scale:.2g}: measured {worst.worst_error:.1e}, allowed {allowed:.1e} "
-            f"({factor:g} x {worst.reference_quotient:.1e} of the scale + twice its rounding); "
+            f"slice [{where}] of scale {worst.worst_scale:.2g}: measured {worst.worst_error:.1e}, "
+            f"allowed {allowed:.1e} ({factor:g} x {worst.reference_quotient:.1e} of the scale + twice its rounding); "
             f"{worst.judged_share:.0%} of the slices judged"
         )
         return Finding(

@@ -80,7 +80,7 @@ class Ulp:
             check=self.name,
             tensor=item.tensor,
             verdict=verdict,
-            law=self.law.format(limit=allowed),
+            law=f"Every element of an elementwise op is within {allowed:g} ulp of golden, its inputs' rounding aside.",
             detail=detail,
             numbers={"max_ulp": item.max_ulp, "reference_max_ulp": item.reference_max_ulp},
         )

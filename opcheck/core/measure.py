@@ -91,12 +91,18 @@ def measure_oracle(tensor: str, reference: Tensor, golden: Tensor) -> OracleErro
     count = int(judged.sum())
     if not count:
         return OracleError(tensor=tensor, reference_error=0.0, rounding_floor=0.0, scale=0.0, judged=0)
+    error, magnitude = _where(judged, (f - g).abs()), _where(judged, g.abs())
+    scale = float(magnitude.max())
     return OracleError(
         tensor=tensor,
-        reference_error=float(_where(judged, (f - g).abs()).max()),
+        reference_error=float(error.max()),
         rounding_floor=float(_where(judged, (r - g).abs()).max()),
-        scale=float(_where(judged, g.abs()).max()),
+        scale=scale,
         judged=count,
+        slices={
+            axis.axis: axis.reference_quotient
+            for axis in slices_of(error, error, magnitude, tuple(reference.shape), fmt, scale)
+        },
     )
 
 

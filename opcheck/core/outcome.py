@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 from opcheck.core.measured import Element, Measured
@@ -95,6 +96,7 @@ class OracleError:
     Attributes:
         judged: Elements compared, over all draws.
         scale: `max|golden|`.
+        slices: For each axis with slices, the reference's worst quotient (see `AxisSlices`).
     """
 
     tensor: str
@@ -102,6 +104,7 @@ class OracleError:
     rounding_floor: float
     scale: float
     judged: int
+    slices: Mapping[int, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

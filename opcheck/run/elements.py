@@ -53,7 +53,8 @@ def input_conditions(spec: OpSpec, case: Case, device: torch.device) -> Conditio
         cotangents = [
             upstream(case, name, value.detach()).requires_grad_() for name, value in zip(outputs, values, strict=True)
         ]
-        total = sum((value * dy).sum() for value, dy in zip(values, cotangents, strict=True))
+        products = [(value * dy).sum() for value, dy in zip(values, cotangents, strict=True)]
+        total = torch.stack(products).sum()
         for name in own:
             (gradient,) = torch.autograd.grad(total, [leaves[name]], create_graph=True, allow_unused=True)
             if gradient is not None:

@@ -21,5 +21,9 @@ def pooled(draws: Iterable[OracleError]) -> tuple[OracleError, ...]:
             rounding_floor=max(before.rounding_floor, item.rounding_floor),
             scale=max(before.scale, item.scale),
             judged=before.judged + item.judged,
+            slices={
+                axis: max(before.slices.get(axis, 0.0), item.slices.get(axis, 0.0))
+                for axis in {**before.slices, **item.slices}
+            },
         )
     return tuple(found.values())
