@@ -216,7 +216,7 @@ def test_every_probe_notices_a_wrong_answer(name):
     assert not probing.judge(spec, table, zeros)[0]
 
 
-@pytest.mark.parametrize("name", ["bfloat16.sum", "float16.sum", "bfloat16.cumsum"])
+@pytest.mark.parametrize("name", ["bfloat16.sum", "float16.sum", "float16.cumsum"])
 def test_a_reduction_in_float32_is_noticed(name):
     spec, table = SPECS[name], probing._tables()["probes"][name]
     inputs = probing.decode(b64decode(table["inputs"][0]), spec.inputs[0]).astype("float64")
