@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from opcheck.commands import COMMANDS
+from opcheck.commands.streams import mute, open_streams, say
 from opcheck.core.gate import ExitStatus
 from opcheck.core.version import VERSION
 from opcheck.errors import OpcheckError
@@ -24,23 +24,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     0 may ship; 1 may not; 2 interrupted; 3 opcheck itself broke; 4 usage or configuration; 5 nothing was audited.
     """
-    parser = _parser()
-    options = parser.parse_args(arguments)
+    open_streams()
+    options = _parser().parse_args(arguments)
     try:
-        return int(options.run(options))
+        status = int(options.run(options))
+        sys.stdout.flush()
+        return status
     except OpcheckError as error:
-        print(f"opcheck: {error}", file=sys.stderr)
+        say(f"opcheck: {error}")
         return error.exit_status
     except KeyboardInterrupt:
-        print("opcheck: interrupted", file=sys.stderr)
+        say("opcheck: interrupted")
         return ExitStatus.INTERRUPTED
     except BrokenPipeError:
-        # The reader of our output went away (`| head`); that is its right.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader of a list went away (`| head`), as it may; an audit's own status never passes here.
+        mute(sys.stdout)
         return ExitStatus.OK
     except OSError as error:
+        mute(sys.stdout)
         place = f"{error.filename}: " if error.filename else ""
-        print(f"opcheck: {place}{error.strerror or error}", file=sys.stderr)
+        say(f"opcheck: {place}{error.strerror or error}")
         return ExitStatus.USAGE
     except Exception as error:
         return _broke(error)
@@ -53,10 +56,9 @@ def _broke(error: Exception) -> int:
 
     with tempfile.NamedTemporaryFile("w", prefix="opcheck-", suffix=".log", delete=False) as log:
         traceback.print_exception(error, file=log)
-    print(
+    say(
         f"opcheck: internal error, {type(error).__name__}: {error}; this is a bug of opcheck, its traceback is in "
-        f"{log.name}",
-        file=sys.stderr,
+        f"{log.name}"
     )
     return ExitStatus.INTERNAL
 
@@ -64,8 +66,7 @@ def _broke(error: Exception) -> int:
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> None:  # type: ignore[override]
         """Exit with pytest's status for usage."""
-        self.print_usage(sys.stderr)
-        print(f"{self.prog}: {message}", file=sys.stderr)
+        say(f"{self.format_usage()}{self.prog}: {message}")
         raise SystemExit(int(ExitStatus.USAGE))
 
 

@@ -26,11 +26,13 @@ _NAME = re.compile(r"[A-Za-z_]\w*::[A-Za-z_]\w*")
 # What torch says when it refuses a signature, and the mend; the first that occurs counts.
 _REFUSALS: tuple[tuple[str, str], ...] = (
     ("must have a type annotation", "annotate every parameter and the return, for example x: torch.Tensor"),
-    ("unsupported type", "use torch.Tensor, Sequence[torch.Tensor], int, float, bool, str, torch.dtype, or Optional"),
-    ("unsupported return type", "return torch.Tensor, a tuple of them, list[torch.Tensor], int, float, bool or None"),
-    ("return annotation", "annotate the return, for example -> torch.Tensor"),
+    ("No return type annotation", "annotate the return, for example -> torch.Tensor"),
+    ("Return has unsupported type", "return torch.Tensor, a tuple or list of them, int, float, bool or None"),
+    ("We do not support Tuple inputs", "take list[torch.Tensor] in place of a tuple"),
+    ("has unsupported type", "take torch.Tensor, list[torch.Tensor], int, float, bool, str, torch.dtype or Optional"),
+    ("Unsupported type annotation", "import what the annotations name at the top of the module"),
+    ("varargs", "name every parameter: custom ops take no *args, **kwargs or positional-only parameters"),
     ("kwarg-only", "a tensor may not be keyword-only: move it in front of the *"),
-    ("keyword-only", "a tensor may not be keyword-only: move it in front of the *"),
     ("mutates_args", "mutates_args names parameters of the function, or is the string 'unknown'"),
 )
 
@@ -65,13 +67,19 @@ def register(
     Raises:
         RegistrationError: The name is malformed or taken, or torch cannot take the function's signature.
     """
-    if not _NAME.fullmatch(name):
+    if not _NAME.fullmatch(str(name)):
         raise RegistrationError(f"{name!r} is not an op name; it should read namespace::op, two Python identifiers")
+    _refuse_uncallable(name, reference=reference, samples=samples, golden=golden, terms=terms)
 
     def decorate(function: Callable[..., Any]) -> CustomOpDef:
+        if not inspect.isfunction(function):
+            raise RegistrationError(
+                f"{name}: registered is a {type(function).__name__}; it should be a function with annotations, "
+                f"def {name.rpartition('::')[2]}(x: torch.Tensor) -> torch.Tensor"
+            )
         place = _place(function)
         _refuse_taken(name, function, place)
-        mutated = mutates_args if isinstance(mutates_args, str) else tuple(mutates_args)
+        mutated = mutates_args if isinstance(mutates_args, str) else tuple(mutates_args or ())
         inferred = schema or _infer(name, function, mutated, place)
         try:
             op = torch.library.custom_op(
@@ -138,13 +146,20 @@ def registered() -> dict[str, OpSpec]:
     return dict(sorted(_SPECS.items()))
 
 
+def _refuse_uncallable(name: str, **given: Any) -> None:
+    for role, value in given.items():
+        optional = role in ("golden", "terms")
+        if not callable(value) and not (optional and value is None):
+            raise RegistrationError(f"{name}: {role} is {value!r}; it should be a function{' or None' * optional}")
+
+
 def _refuse_taken(name: str, function: Callable[..., Any], place: Place) -> None:
     """Refuse a second registration; the same function again (a reloaded module, a rerun cell) replaces the first."""
     before = _SPECS.get(name)
     if before is not None and (before.module, before.qualname) != (function.__module__, function.__qualname__):
         raise RegistrationError(f"{place}: {name} is already registered at {before.place}; rename one of them")
     namespace, _, op = name.partition("::")
-    if before is None and torch._C._dispatch_has_kernel(name):
+    if before is None and hasattr(getattr(torch.ops, namespace), op):
         raise RegistrationError(f"{place}: torch.ops.{namespace}.{op} exists already; give the op another name")
 
 
@@ -159,7 +174,8 @@ def _infer(name: str, function: Callable[..., Any], mutates_args: Any, place: Pl
 def _reason(error: Exception) -> str:
     text = re.sub(r"\s+", " ", str(error)).strip().rstrip(".")
     mend = next((mend for sign, mend in _REFUSALS if sign in text), "")
-    short = text if len(text) < 300 else text[:296] + " ..."
+    longest = 160 if mend else 300
+    short = text if len(text) <= longest else text[: longest - 4] + " ..."
     return f"{mend} (torch: {short})" if mend else short
 
 

@@ -72,6 +72,7 @@ def _describe(channel: Any, payload: Mapping[str, Any], item: Mapping[str, Any])
             "mutated": list(spec.mutated),
             "registered": spec.op is not None,
             "tags": list(spec.tags),
+            "arguments": [item.name for item in spec.arguments],
             "draft": draft(spec),
         }
         for spec in registered().values()
@@ -91,6 +92,7 @@ def _audit(channel: Any, payload: Mapping[str, Any], item: Mapping[str, Any]) ->
     from opcheck.declared import load
     from opcheck.registry import spec
     from opcheck.run.execute import Executor
+    from opcheck.run.surroundings import kept
 
     _import(payload, item["skip"], lambda name: None)
     policy = load(Path(payload["registry"]), limits_by_check())
@@ -112,10 +114,14 @@ def _audit(channel: Any, payload: Mapping[str, Any], item: Mapping[str, Any]) ->
             registered=op.op is not None,
         )
         try:
-            report = audit_case(subject, checks, policy, executor)
+            with kept():
+                report = audit_case(subject, checks, policy, executor)
         except Exception as error:
             report = broke(entry["id"], error)
         channel.send({"case": to_json(report)})
+        if payload["backend"] == "cuda":
+            # Workers share one device; what a large case leaves in this one's cache is missing in another's.
+            torch.cuda.empty_cache()
 
 
 def broke(case_id: str, error: Exception) -> CaseReport:

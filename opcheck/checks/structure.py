@@ -10,10 +10,22 @@ from opcheck.checks.gate import GateLimits, place, seeds_for, sibling_errors, th
 from opcheck.checks.protocol import Control, LimitsOf, Seen, Subject, broken, compared, example
 from opcheck.core.finding import Finding
 from opcheck.core.measured import Element, Measured, Misplaced
-from opcheck.core.outcome import Compare, Compared, Crashed, Misfit, Outcome, Raised, Returned, Siblings, Trial
+from opcheck.core.outcome import (
+    Compare,
+    Compared,
+    Crashed,
+    Misfit,
+    Outcome,
+    Raised,
+    Returned,
+    Siblings,
+    TimedOut,
+    Trial,
+)
 from opcheck.core.verdict import Verdict
 
 CASE = "the case"  # the tensor of a finding about a run that did not come back
+_NO_BACKWARD = "no backward is registered: call .register_autograd, or declare the inputs under no_grad with a reason"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,10 +68,11 @@ class Structure:
         role = "target" if isinstance(lost, Returned) else lost.role
         verdict = Verdict.FAIL if role == "target" else Verdict.INCONCLUSIVE
         backward = isinstance(lost, Raised) and lost.phase == "backward"
-        hint = _hint(lost) if role == "target" else f"mend the {role}; without it nothing can be judged"
+        detail = str(lost) if role == "target" else f"{lost}; nothing can be judged until {role} is mended"
+        hint = _hint(lost) if role == "target" else ""
         tensor = "gradients" if backward else CASE
         law = "A run comes back on every case that the contract allows."
-        return Finding(check=self.name, tensor=tensor, verdict=verdict, law=law, detail=str(lost), looks_like=hint)
+        return Finding(check=self.name, tensor=tensor, verdict=verdict, law=law, detail=detail, looks_like=hint)
 
     def _misfit(self, item: Misfit) -> Finding:
         verdict = Verdict.FAIL if item.role == "target" else Verdict.INCONCLUSIVE
@@ -126,11 +139,28 @@ def _limitation(item: Measured) -> str:
 
 
 def _hint(lost: Outcome) -> str:
+    if isinstance(lost, TimedOut):
+        return "a loop that never ends, or a deadlock; give a slow case more with --timeout"
+    if isinstance(lost, Crashed):
+        return next((meaning for sign, meaning in _ENDED if sign in lost.reason), "")
     if not isinstance(lost, Raised):
-        return "an out-of-bounds access, or a loop that never ends; run the case alone with -v"
-    if lost.phase == "backward" and ("no autograd formula" in lost.message or "does not require grad" in lost.message):
-        return "no backward is registered: call .register_autograd, or declare the inputs under no_grad with a reason"
-    return ""
+        return ""
+    return next((meaning for sign, meaning in _SAID if sign in lost.message), "")
+
+
+# How the process of a target ends, and what that means for the author; the first that occurs counts.
+_ENDED: tuple[tuple[str, str], ...] = (
+    ("SIGKILL", "the target takes more memory than there is"),
+    ("killed by", "an access out of bounds"),
+    ("exited", "something in the target ends the process instead of raising"),
+)
+# What torch says when a target does not come back, and what it means for the author.
+_SAID: tuple[tuple[str, str], ...] = (
+    ("no autograd formula", _NO_BACKWARD),
+    ("does not require grad", _NO_BACKWARD),
+    ("Unable to cast", "the target returns something else than its annotation says: return a Tensor"),
+    ("must not also be an input", "the target returns an input or a view of one: return a clone"),
+)
 
 
 check = Structure()

@@ -73,7 +73,7 @@ class Ulp:
                 detail = f"{figures}; the inputs' own rounding explains it"
         elif item.max_ulp > allowed:
             verdict = Verdict.FAIL
-            detail = f"{figures}, {place(item.worst[0])}" if item.worst else figures
+            detail = f"{figures}, {place(item.max_ulp_at)}" if item.max_ulp_at else figures
             if item.max_ulp <= item.reference_max_ulp:
                 verdict, detail = Verdict.PASS, f"{figures}; accepted on the reference's evidence"
         return Finding(

@@ -7,14 +7,20 @@ audited
 from __future__ import annotations
 
 import argparse
-import sys
+import math
 
-from opcheck.commands.output import Target, add_output, prepare, targets, write
+from opcheck.commands.output import add_output, prepare, targets, write
 from opcheck.commands.progress import progress
+from opcheck.commands.streams import say, show
+from opcheck.core.case import Case
 from opcheck.core.gate import ExitStatus
 from opcheck.core.policy import LEVELS
+from opcheck.core.report import AuditReport, CaseReport
+from opcheck.core.select import matcher
 from opcheck.errors import OpcheckError
 from opcheck.session import Options, Session
+
+LONGEST_TIMEOUT = 604_800  # a week in seconds: no kernel is silent for longer, and select() takes it
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,9 +36,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-x", "--exitfirst", action="store_true", help="stop at the first case that may not merge")
     parser.add_argument("--co", "--collect-only", dest="collect", action="store_true", help="print the cases and stop")
     parser.add_argument(
-        "--timeout", type=float, default=60.0, metavar="SECONDS", help="longest silence of a worker (default: 60)"
+        "--timeout", type=_seconds, default=60.0, metavar="SECONDS", help="longest silence of a worker (default: 60)"
     )
-    parser.add_argument("--durations", type=int, default=0, metavar="N", help="print the N slowest cases")
+    parser.add_argument("--durations", type=_count_or_none, default=0, metavar="N", help="print the N slowest cases")
     add_backend(parser)
     add_output(parser)
 
@@ -47,10 +53,7 @@ def add_backend(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Audit, write the reports, return the exit status."""
-    if not (arguments.ops or arguments.all or arguments.case):
-        raise OpcheckError("audit what? name ops (globs work), or give --all, or --case ID")
-    if arguments.timeout <= 0:
-        raise OpcheckError(f"--timeout {arguments.timeout:g}: it should be more than 0 seconds")
+    _refuse_selection(arguments)
     outputs = targets(arguments)
     prepare(outputs)
     options = Options(
@@ -70,30 +73,53 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.collect:
             return _collect(session)
         report = session.audit(progress(quiet=arguments.quiet > 0))
-    write(report, outputs, verbosity=arguments.verbose - arguments.quiet)
-    if arguments.durations:
-        _durations(report, arguments.durations, outputs)
-    return report.exit_status
+    written = write(report, outputs, verbosity=arguments.verbose - arguments.quiet)
+    for case in _slowest(report)[: arguments.durations]:
+        say(f"{case.seconds:8.2f} s  {case.id}")
+    if arguments.keyword and not report.ops:
+        say(f"opcheck: -k {arguments.keyword!r} matches no case; --co without it lists them")
+    return report.exit_status if written else report.exit_status or ExitStatus.USAGE
+
+
+def _refuse_selection(arguments: argparse.Namespace) -> None:
+    """Refuse, before anything starts, a selection that is empty, cannot be read, or is in part to be ignored."""
+    if not (arguments.ops or arguments.all or arguments.case):
+        raise OpcheckError("audit what? name ops (globs work), or give --all, or --case ID")
+    if arguments.all and arguments.ops:
+        raise OpcheckError(f"--all audits every op; leave it out, or {' '.join(arguments.ops)}")
+    if arguments.case and (arguments.ops or arguments.all or arguments.keyword):
+        raise OpcheckError("--case names one case of one op; leave out the names of ops, --all and -k")
+    matcher(arguments.keyword)
+    for text in arguments.case:
+        Case.parse(text)
 
 
 def _collect(session: Session) -> int:
     plans = session.plan()
-    total = 0
-    for plan in plans.values():
-        for item in plan.cases:
-            print(item.case.id)
-            total += 1
-    print(f"{total} cases of {len(plans)} ops", file=sys.stderr)
-    return ExitStatus.OK if total else ExitStatus.NOTHING
+    found = [item.case.id for plan in plans.values() for item in plan.cases]
+    show("".join(f"{item}\n" for item in found))
+    say(f"{len(found)} cases of {len(plans)} ops")
+    return ExitStatus.OK if found else ExitStatus.NOTHING
 
 
-def _durations(report: object, count: int, outputs: tuple[Target, ...]) -> None:
-    from opcheck.core.report import AuditReport
+def _slowest(report: AuditReport) -> list[CaseReport]:
+    return sorted((case for op in report.ops for case in op.cases), key=lambda case: -case.seconds)
 
-    assert isinstance(report, AuditReport)
-    cases = sorted((case for op in report.ops for case in op.cases), key=lambda case: -case.seconds)
-    for case in cases[:count]:
-        print(f"{case.seconds:8.2f} s  {case.id}", file=sys.stderr)
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 < seconds <= LONGEST_TIMEOUT:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} should be a number of seconds, more than 0 and at most {LONGEST_TIMEOUT}"
+        )
+    return seconds
+
+
+def _count_or_none(text: str) -> int:
+    return 0 if text == "0" else _count(text)
 
 
 def _count(text: str) -> int:

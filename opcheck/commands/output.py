@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import os
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from opcheck.commands.streams import say, show
 from opcheck.core.report import AuditReport
+from opcheck.core.schema import meant
 from opcheck.errors import OpcheckError
 
 FORMATS = ("table", "json")
@@ -40,16 +42,20 @@ def targets(arguments: argparse.Namespace) -> tuple[Target, ...]:
     """
     found = []
     for text in arguments.format or ["table"]:
-        name, _, file = text.partition("=")
+        name, named, file = text.partition("=")
         if name not in FORMATS:
-            raise OpcheckError(f"--format {name!r} is not a format; there are {', '.join(FORMATS)}")
+            raise OpcheckError(
+                f"--format {name!r} is not a format; there are {', '.join(FORMATS)}{meant(name, FORMATS)}"
+            )
+        if named and not file:
+            raise OpcheckError(f"--format {text!r} names no file; write --format {name}=FILE, or --format {name}")
         found.append(Target(format=name, file=Path(file) if file else None))
     if arguments.output is not None:
         loose = [at for at, item in enumerate(found) if item.file is None]
         if len(loose) != 1:
             raise OpcheckError("-o takes one report without a file of its own; give the others as --format FMT=FILE")
         found[loose[0]] = Target(format=found[loose[0]].format, file=arguments.output)
-    places = [item.file for item in found]
+    places = [item.file and item.file.resolve() for item in found]
     if len(set(places)) < len(places):
         raise OpcheckError("two reports would go to the same place; give each its own as --format FMT=FILE")
     return tuple(found)
@@ -64,26 +70,45 @@ def prepare(outputs: tuple[Target, ...]) -> None:
     for item in outputs:
         if item.file is None:
             continue
-        folder = item.file.parent
-        if not folder.is_dir():
-            raise OpcheckError(f"cannot write {item.file}: there is no folder {folder}")
-        if item.file.is_dir() or not os.access(item.file if item.file.exists() else folder, os.W_OK):
-            raise OpcheckError(f"cannot write {item.file}: it is a folder, or not writable")
+        if item.file.is_dir():
+            raise OpcheckError(f"cannot write {item.file}: it is a folder; name a file in it")
+        if not item.file.parent.is_dir():
+            raise OpcheckError(f"cannot write {item.file}: there is no folder {item.file.parent}")
+        if fault := _unwritable(item.file):
+            raise OpcheckError(f"cannot write {item.file}: {fault}")
 
 
-def write(report: AuditReport, outputs: tuple[Target, ...], *, verbosity: int) -> None:
-    """Write every report; one that cannot be written goes to standard output, so that nothing computed is lost."""
+def _unwritable(file: Path) -> str:
+    """Say why a file cannot be opened for writing; trying is the only test that root and read-only mounts pass."""
+    fresh = not file.exists()
+    if not (fresh or file.is_file()):
+        return "" if os.access(file, os.W_OK) else os.strerror(errno.EACCES)
+    try:
+        file.open("ab").close()
+    except OSError as error:
+        return error.strerror or str(error)
+    if fresh:
+        file.unlink()
+    return ""
+
+
+def write(report: AuditReport, outputs: tuple[Target, ...], *, verbosity: int) -> bool:
+    """Write every report, one that cannot be written to standard output, so that nothing computed is lost.
+
+    Returns:
+        Whether each report went somewhere: to its file, to standard output, or to a reader that has gone away.
+    """
+    written = True
     for item in outputs:
         text = rendered(report, item.format, verbosity)
-        if item.file is None:
-            sys.stdout.write(text)
-            continue
-        try:
-            item.file.write_text(text)
-        except OSError as error:
-            print(f"opcheck: cannot write {item.file} ({error.strerror}); here it is instead", file=sys.stderr)
-            sys.stdout.write(text)
-    sys.stdout.flush()
+        if item.file is not None:
+            try:
+                item.file.write_text(text, encoding="utf-8", errors="backslashreplace")
+                continue
+            except OSError as error:
+                say(f"opcheck: cannot write {item.file} ({error.strerror}); here it is instead")
+        written = show(text) and written
+    return written
 
 
 def rendered(report: AuditReport, name: str, verbosity: int = 0) -> str:

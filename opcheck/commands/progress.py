@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from opcheck.commands.streams import say
 from opcheck.core.report import CaseReport
 from opcheck.core.verdict import Verdict
 from opcheck.session import Progress, Silent
@@ -61,4 +62,4 @@ class Lines:
     def close(self) -> None: ...
 
     def _say(self, text: str) -> None:
-        print(text, file=sys.stderr, flush=True)
+        say(text)

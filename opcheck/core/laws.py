@@ -17,6 +17,8 @@ from opcheck.core.policy import WIDE
 FEW_ELEMENTS = 64  # below this many judged elements one draw of the reference's noise says too little
 SIBLING_SEEDS = 8
 MOST_SIBLINGS = 64
+MANY_ELEMENTS = 1 << 20  # the maximum over so many is steady from draw to draw
+WIDE_FLOOR_ULPS = 2.0  # of the scale: what any float32 result may be off by, however lucky the reference was
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +59,8 @@ def siblings_needed(measured: Measured) -> int:
         return 0
     if measured.dtype not in WIDE and measured.judged >= FEW_ELEMENTS:
         return 0
+    if measured.judged >= MANY_ELEMENTS:
+        return 1
     return min(MOST_SIBLINGS, max(SIBLING_SEEDS, -(-FEW_ELEMENTS // measured.judged)))
 
 
@@ -85,7 +89,7 @@ def threshold(
         reference_error = max(reference_error, siblings.reference_error)
         floor = max(floor, siblings.rounding_floor)
         scale = max(scale, siblings.scale)
-    absolute_floor = max(project_atol, floor, 2.0 * ulp_scalar(scale, fmt) if fmt.wide else 0.0)
+    absolute_floor = max(project_atol, floor, WIDE_FLOOR_ULPS * ulp_scalar(scale, fmt) if fmt.wide else 0.0)
     unit = max(scale, absolute_floor)
     relative = 0.0 if not reference_error else reference_error / unit if unit else math.inf
     return Threshold(

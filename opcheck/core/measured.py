@@ -92,7 +92,7 @@ class Measured:
         void: Gradient elements for which golden is NaN although every input is finite.
         alike: Elements where target and reference are alike not finite and golden is finite.
         unequal: For integers and booleans, the elements that differ.
-        max_ulp, reference_max_ulp: Largest error in units of `ulp(golden)`.
+        max_ulp, reference_max_ulp: Largest error in units of `ulp(golden)`; `max_ulp_at` is the place of the first.
         existing_excess: Largest `|target - golden| / (atol + rtol |golden|)` where a tolerance is declared.
         worst: The elements with the largest target error, worst first.
         digest: Digest of the target's bit pattern.
@@ -116,6 +116,7 @@ class Measured:
     unequal: int = 0
     max_ulp: float = 0.0
     reference_max_ulp: float = 0.0
+    max_ulp_at: Element | None = None
     existing_excess: float = 0.0
     slices: tuple[AxisSlices, ...] = ()
     bias: Bias | None = None

@@ -185,7 +185,13 @@ class Returned:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Raised:
-    """A role raised: `phase` is forward or backward, `where` the deepest line outside torch and opcheck."""
+    """A role raised.
+
+    Attributes:
+        phase: `"forward"` or `"backward"`.
+        error: Name of the exception's class; empty where `message` is a sentence of opcheck's own.
+        where: Deepest line outside torch and opcheck.
+    """
 
     role: Role
     phase: str
@@ -194,32 +200,44 @@ class Raised:
     where: str = ""
 
     def __str__(self) -> str:
+        if not self.error:
+            return f"{self.where}: {self.message}" if self.where else self.message
+        during = "" if self.role == "samples" else f" in its {self.phase}"
         place = f" at {self.where}" if self.where else ""
-        return f"{self.role} raised {self.error} in its {self.phase}{place}: {self.message}"
+        return f"{self.role} raised {self.error}{during}{place}: {self.message}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Crashed:
-    """The worker process died in a role: a signal, or an exit without an answer; `log` is the end of its output."""
+    """The worker process died in a role: a signal, or an exit without an answer.
+
+    Attributes:
+        log: The end of its output.
+        where: The user's line at which it died, where that is known.
+    """
 
     role: Role
     reason: str
     log: str = ""
+    where: str = ""
 
     def __str__(self) -> str:
-        said = f"; its last words: {self.log.strip()[-400:]}" if self.log.strip() else ""
-        return f"{self.role} {self.reason}{said}"
+        place = f" at {self.where}" if self.where else ""
+        said = f"; its last words: {' '.join(self.log.split())[-400:]}" if self.log.strip() else ""
+        return f"{self.role} {self.reason}{place}{said}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimedOut:
-    """A role gave no answer in time."""
+    """A role gave no answer in time; `where` is the user's line at which it then was, where that is known."""
 
     role: Role
     seconds: float
+    where: str = ""
 
     def __str__(self) -> str:
-        return f"{self.role} gave no answer within {self.seconds:g} s"
+        place = f"; it was at {self.where}" if self.where else ""
+        return f"{self.role} gave no answer within {self.seconds:g} s{place}"
 
 
 Outcome = Returned | Raised | Crashed | TimedOut

@@ -10,6 +10,8 @@ from torch import Tensor
 
 from opcheck.core.outcome import Located
 
+FEWEST = 4  # elements with the same ratio to golden; a single one has some ratio whatever happened to it
+
 
 def locate(
     wrong: Tensor, target: Tensor, golden: Tensor, *, axes: tuple[str, ...] = (), tiles: Mapping[str, int] | None = None
@@ -68,6 +70,6 @@ def _ratio(wrong: Tensor, target: Tensor, golden: Tensor) -> str:
     ratios = t[kept] / g[kept]
     middle = float(ratios.median())
     steady = bool(((ratios - middle).abs() <= 0.1 * abs(middle - 1.0)).double().mean() > 0.95)
-    if steady and share > 0.5 and torch.isfinite(ratios).all():
-        return f"golden times {middle:.3g} throughout: a constant factor"
+    if steady and share > 0.5 and len(ratios) >= FEWEST and torch.isfinite(ratios).all():
+        return f"golden times {middle:.4g} throughout: a constant factor"
     return ""

@@ -37,7 +37,8 @@ def _op(op: OpReport, verbosity: int) -> str:
     if verbosity < 0:
         return "\n\n".join(failures)
     lines = [f"{op.op}  {op.verdict}"]
-    lines.append("  " + "  ".join(filter(None, (op.formula, f"({op.kind})" if op.kind else "", op.place))))
+    about = "  ".join(filter(None, (op.formula, f"({op.kind})" if op.kind else "", op.place)))
+    lines += _indent(about)
     lines += _indent(_table(op))
     lines.append(f"  tested: {_tested(op)}")
     lines += _listed("limitation", op.limitations, verbosity)
@@ -65,7 +66,7 @@ def worst_rows(cases: Iterable[CaseReport]) -> list[TensorRow]:
 
 
 def _weight(row: TensorRow) -> tuple[int, float]:
-    used = row.target_error / row.threshold if row.threshold else 0.0
+    used = row.target_error / row.threshold if row.threshold else math.inf if row.target_error else 0.0
     return row.verdict.severity, used
 
 
@@ -87,12 +88,18 @@ def _share(ratio: float) -> str:
 
 def _tested(op: OpReport) -> str:
     cases = [Case.parse(case.id) for case in op.cases]
+    if not cases:
+        return f"nothing, {op.backend}"
     shapes = dict.fromkeys(" x ".join(map(str, case.dims.values())) or "as given" for case in cases)
     dtypes = dict.fromkeys(case.dtype for case in cases)
     values = dict.fromkeys(case.values for case in cases)
-    return (
-        f"{len(cases)} cases, {op.backend}; {', '.join(dtypes)}; shapes {', '.join(shapes)}; values {', '.join(values)}"
+    parts = (
+        f"{_count(len(cases), 'case')}, {op.backend}",
+        ", ".join(dtypes),
+        f"shapes {', '.join(shapes)}",
+        f"values {', '.join(values)}",
     )
+    return "; ".join(parts)
 
 
 def _stages(op: OpReport) -> str:
@@ -112,7 +119,8 @@ def _failures(op: OpReport) -> Iterator[str]:
     order = {case.id: math.prod(Case.parse(case.id).dims.values()) for case in op.cases}
     pairs = [(case, item) for case in op.cases for item in case.findings
              if item.verdict.severity >= Verdict.INCONCLUSIVE.severity and not item.waived]  # fmt: skip
-    pairs.sort(key=lambda pair: (-pair[1].verdict.severity, order[pair[0].id]))
+    # A case whose errors form a pattern says more than a smaller one without.
+    pairs.sort(key=lambda pair: (-pair[1].verdict.severity, not pair[1].looks_like, order[pair[0].id]))
     counts = Counter(_kind(item) for _, item in pairs)
     told: set[tuple[str, str]] = set()
     for case, item in pairs:
@@ -136,7 +144,7 @@ def failure(case: CaseReport, item: Finding, *, more: int = 0) -> str:
     if item.looks_like:
         lines.append(f"  looks like: {item.looks_like}")
     if more:
-        lines.append(f"  and in {more} more case{'s' if more > 1 else ''}")
+        lines.append(f"  and in {_count(more, 'more case')}")
     parsed = Case.parse(case.id)
     if not parsed.op.startswith(UNREGISTERED):
         lines.append(f"  again: python -m opcheck audit --backend {parsed.backend} --case '{case.id}'")
@@ -149,7 +157,12 @@ def _summary(report: AuditReport) -> str:
     cases = sum(len(op.cases) for op in report.ops)
     ending = "" if report.complete else "; interrupted: this is what was finished"
     gate = "may merge" if report.ok else "may not merge"
-    return f"{len(report.ops)} ops, {cases} cases: {verdicts}; {gate} (exit {report.exit_status}){ending}"
+    audited = f"{_count(len(report.ops), 'op')}, {_count(cases, 'case')}"
+    return f"{audited}: {verdicts}; {gate} (exit {report.exit_status}){ending}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _indent(text: str) -> list[str]:

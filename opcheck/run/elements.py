@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -11,7 +13,7 @@ from opcheck.core.formats import format_of
 from opcheck.core.measured import Element
 from opcheck.core.outcome import ElementErrorsOf
 from opcheck.core.spec import OpSpec
-from opcheck.run.inputs import draw
+from opcheck.run.inputs import Call, draw
 from opcheck.run.oracle import exact_settings
 from opcheck.run.roles import upstream
 
@@ -34,8 +36,7 @@ def input_conditions(spec: OpSpec, case: Case, device: torch.device) -> Conditio
     call = draw(spec, case, device)
     with exact_settings(double=True):
         call = call.map(lambda name, value: value.double() if value.dtype.is_floating_point else value)
-        plain = spec.golden(*call.args, **call.kwargs)
-        outputs = {"out": plain} if isinstance(plain, Tensor) else {f"out {at}": item for at, item in enumerate(plain)}
+        outputs = _outputs(spec, call, spec.golden(*call.args, **call.kwargs))
         shape = next(iter(outputs.values())).shape
         own = {name for name, value in call.tensors() if value.dtype.is_floating_point and value.shape == shape}
         try:
@@ -43,13 +44,16 @@ def input_conditions(spec: OpSpec, case: Case, device: torch.device) -> Conditio
         except RuntimeError:
             return {}
         leaves = {name: value for name, value in wide.tensors() if value.requires_grad}
-        answer = spec.golden(*wide.args, **wide.kwargs)
-        values = [answer] if isinstance(answer, Tensor) else list(answer)
+        # A leaf that requires grad may not be written into, a copy of it may: golden of an in-place op does so.
+        passed = wide.map(lambda name, value: value.clone())
+        values = list(_outputs(spec, passed, spec.golden(*passed.args, **passed.kwargs)).values())
         if any(value.shape != shape or not value.requires_grad for value in values):
             return {}
         found: Conditioned = {}
         for name, value in zip(outputs, values, strict=True):
             found[name] = (value.detach(), _condition(value, list(leaves.values())))
+        if spec.mutated:
+            return found
         cotangents = [
             upstream(case, name, value.detach()).requires_grad_() for name, value in zip(outputs, values, strict=True)
         ]
@@ -89,6 +93,14 @@ def element_errors(
         excess=float(ratio[at]),
         worst=Element(index=index, golden=float(g[at]), reference=float(f[at]), target=float(t[at])),
     )
+
+
+def _outputs(spec: OpSpec, call: Call, answer: Any) -> dict[str, Tensor]:
+    """Return what a call gave, by its name in reports: its outputs, and the arguments that it wrote into."""
+    returned = [] if answer is None else [answer] if isinstance(answer, Tensor) else list(answer)
+    names = ["out"] if isinstance(answer, Tensor) else [f"out {at}" for at in range(len(returned))]
+    mutated = {name: value for name, value in call.tensors() if name.partition("[")[0] in spec.mutated}
+    return {**dict(zip(names, returned, strict=True)), **mutated}
 
 
 def _own(value: Tensor, shape: torch.Size) -> Tensor:

@@ -39,6 +39,7 @@ from opcheck.core.policy import Contract
 from opcheck.core.spec import OpSpec
 from opcheck.errors import OpcheckError, OracleError
 from opcheck.run.elements import element_errors, input_conditions
+from opcheck.run.failure import place_of
 from opcheck.run.library import registration
 from opcheck.run.orders import two_orders
 from opcheck.run.poison import poisoned
@@ -88,9 +89,10 @@ class Executor:
         except RoleFailed as failed:
             return failed.raised
         except OracleError as error:
-            return Raised(role="golden", phase="forward", error=type(error).__name__, message=str(error))
+            return Raised(role="golden", phase="forward", error="", message=str(error))
         except OpcheckError as error:
-            return Raised(role="samples", phase="forward", error=type(error).__name__, message=str(error))
+            where = place_of(self.spec.samples)
+            return Raised(role="samples", phase="forward", error="", message=str(error), where=where)
 
     def _run(self, case: Case, label: str, role: Role) -> Run:
         self._announce(case, label, role)
@@ -100,9 +102,12 @@ class Executor:
         # Golden and reference stay alive while the target runs: their freed memory would hold the right answer.
         golden = self._run(case, "compare", "golden")
         reference = self._run(case, "compare", "reference")
-        misfits = [*_against_golden(reference, golden)]
-        for role, run in (("golden", golden), ("reference", reference)):
-            misfits += [Misfit(tensor="out", problem=f"{role}: {text}", role="reference") for text in run.odd]
+        misfits = [
+            Misfit(tensor="out", problem=f"{role} {text}", role="reference")
+            for role, run in (("golden", golden), ("reference", reference))
+            for text in run.odd
+        ]
+        misfits = misfits or [*_against_golden(reference, golden)]
         if misfits:
             return Compared(tensors=(), misfits=tuple(misfits))
         target = self._run(case, "compare", "target")
@@ -209,9 +214,13 @@ def _against_golden(reference: Run, golden: Run) -> Iterable[Misfit]:
 
 def _against_reference(target: Run, reference: Run, golden: Run, contract: Contract) -> Iterable[Misfit]:
     for text in target.odd:
-        yield Misfit(tensor="out", problem=text)
-    if not target.odd and len(target.outputs) != len(reference.outputs):
+        yield Misfit(tensor="out", problem=f"the target {text}")
+    if target.odd:
+        return
+    if len(target.outputs) != len(reference.outputs):
         problem = f"the target returns {len(target.outputs)} outputs, the reference {len(reference.outputs)}"
+        if target.mutated:
+            problem += f"; a mutating op's reference and golden, too, write into {', '.join(target.mutated)}"
         yield Misfit(tensor="out", problem=problem)
     for name, value in {**target.outputs, **target.mutated}.items():
         expected = reference.tensors.get(name)
@@ -219,15 +228,20 @@ def _against_reference(target: Run, reference: Run, golden: Run, contract: Contr
             yield from _form(name, value, expected)
     if target.backward is not None:
         for name in golden.gradients:
-            yield Misfit(tensor=name, problem=str(target.backward))
+            if not _excused(name, contract):
+                yield Misfit(tensor=name, problem=str(target.backward))
         return
     for name, truth in golden.gradients.items():
         gradient = target.gradients.get(name)
-        excused = name.removeprefix("grad ").partition("[")[0] in contract.no_grad
-        if gradient is None and truth is not None and not excused:
+        if gradient is None and truth is not None and not _excused(name, contract):
             yield Misfit(tensor=name, problem=_missing_gradient(target))
         elif gradient is not None and (expected := reference.gradients.get(name)) is not None:
             yield from _form(name, gradient, expected)
+
+
+def _excused(name: str, contract: Contract) -> bool:
+    """Say whether the contract declares that this gradient, `"grad x"` or `"grad xs[0]"`, is not given."""
+    return name.removeprefix("grad ").partition("[")[0] in contract.no_grad
 
 
 def _missing_gradient(target: Run) -> str:

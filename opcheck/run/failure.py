@@ -7,24 +7,48 @@ import traceback
 from pathlib import Path
 
 from opcheck.core.outcome import Raised, Role
+from opcheck.errors import OpcheckError
 
 _OURS = str(Path(__file__).parent.parent)
+_FRAME = re.compile(r'  File "(?P<file>.*)", line (?P<line>\d+) in ')
+_FATAL = "Fatal Python error: "  # the first words of faulthandler's report
+_START = Path.cwd()  # what a path is shown relative to, whatever directory a kernel has changed to
 LONGEST = 600  # characters of a message
 
 
 def describe(error: BaseException, role: Role, phase: str) -> Raised:
     """Return a role's exception as an outcome: its root cause, in one line, at the user's line."""
     root = _root(error)
-    text = re.sub(r"\s+", " ", str(root)).strip()
+    text = re.sub(r"\s+", " ", root.msg if isinstance(root, SyntaxError) else str(root)).strip()
     if len(text) > LONGEST:
         text = text[: LONGEST - 4] + " ..."
-    return Raised(role=role, phase=phase, error=type(root).__name__, message=text, where=_where(root) or _where(error))
+    name = "" if isinstance(root, OpcheckError) else type(root).__name__
+    return Raised(role=role, phase=phase, error=name, message=text, where=_where(root) or _where(error))
+
+
+def blame(log: str) -> tuple[str, str]:
+    """Return the user's line at which a process died, as faulthandler reports it, and the log without that report.
+
+    The line is empty where the log holds no report, or none with a line outside of opcheck, torch and triton.
+    """
+    before, fatal, report = log.partition(_FATAL)
+    if not fatal:
+        return "", log
+    frames = [match for line in report.splitlines() if (match := _FRAME.match(line))]
+    theirs = next((frame for frame in frames if _outside(frame["file"])), None)
+    return (f"{_short(theirs['file'])}:{theirs['line']}" if theirs else ""), before
+
+
+def place_of(function: object) -> str:
+    """Return where a function is defined, empty where that is not known."""
+    code = getattr(function, "__code__", None)
+    return f"{_short(code.co_filename)}:{code.co_firstlineno}" if code is not None else ""
 
 
 def _root(error: BaseException) -> BaseException:
-    """Follow explicit causes: Triton's interpreter wraps what really happened."""
+    """Follow explicit causes: Triton's interpreter wraps what really happened, opcheck says what it means."""
     seen = {id(error)}
-    while error.__cause__ is not None and id(error.__cause__) not in seen:
+    while not isinstance(error, OpcheckError) and error.__cause__ is not None and id(error.__cause__) not in seen:
         error = error.__cause__
         seen.add(id(error))
     return error
@@ -32,17 +56,23 @@ def _root(error: BaseException) -> BaseException:
 
 def _where(error: BaseException) -> str:
     """Return the deepest line outside opcheck, torch and triton."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{_short(error.filename)}:{error.lineno}"
     found = ""
     for frame in traceback.extract_tb(error.__traceback__):
-        outside = not frame.filename.startswith(_OURS) and "site-packages" not in frame.filename
-        if outside and not frame.filename.startswith("<") and "/lib/python3" not in frame.filename:
+        if _outside(frame.filename):
             found = f"{_short(frame.filename)}:{frame.lineno}"
     return found
+
+
+def _outside(filename: str) -> bool:
+    """Whether a file is neither opcheck's nor of an installed package or the standard library."""
+    return not (filename.startswith((_OURS, "<")) or "site-packages" in filename or "/lib/python3" in filename)
 
 
 def _short(filename: str) -> str:
     path = Path(filename)
     try:
-        return str(path.relative_to(Path.cwd()))
+        return str(path.relative_to(_START))
     except ValueError:
         return str(path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,9 +15,12 @@ from torch import Tensor
 from opcheck.core.case import Case, Sample
 from opcheck.core.cases import variant_values
 from opcheck.core.families import family
+from opcheck.core.policy import DTYPES
 from opcheck.core.spec import OpSpec
 from opcheck.errors import BadCase, SampleError
 from opcheck.run.values import FIRST_ONLY, fill
+
+DRAWN_ON_DEVICE = 1 << 20  # elements
 
 
 class Drawer:
@@ -34,7 +38,11 @@ class Drawer:
         if family(case.values) is None:
             raise BadCase(f"{case.id}: {case.values!r} is not a family of values")
         wanted = dtype or case.dtype_of(name)
-        normal = torch.randn(case.shape(*dims), generator=self._generator(case, name), dtype=torch.float32)
+        if wanted not in DTYPES:
+            raise SampleError(
+                f"{case.op}: samples asks for {name} in {wanted!r}; the element types are {', '.join(DTYPES)}"
+            )
+        normal = standard_normal(case.shape(*dims), f"{case.seed}|{case.op}|{name}", self._device)
         values = "normal" if case.values in FIRST_ONLY and self._floats else case.values
         self._note(case, name, dims)
         return fill(values, normal, wanted).to(getattr(torch, wanted)).to(self._device)
@@ -141,6 +149,9 @@ def draw(spec: OpSpec, case: Case, device: torch.device) -> Call:
             args[positional.index(name)] = value
         else:
             kwargs[name] = value
+    missing = [item.name for item in spec.arguments if not item.default and item.name not in (*positional, *kwargs)]
+    if missing:
+        raise SampleError(f"{spec.name}: samples gives no {', '.join(missing)}, which the op needs; {spec.schema}")
     return Call(args=tuple(args), kwargs=kwargs, names=(*positional, *kwargs), axes=drawer.axes)
 
 
@@ -165,8 +176,19 @@ def parameter_names(spec: OpSpec, count: int) -> tuple[str, ...]:
     return tuple(names[:count])
 
 
-def seeded(text: str) -> torch.Generator:
-    """Return a CPU generator seeded by a text, the same on every machine and in every process."""
-    generator = torch.Generator()
+def standard_normal(shape: tuple[int, ...], text: str, device: torch.device) -> Tensor:
+    """Draw standard normals `[*shape]` in float32, seeded by a text.
+
+    They are drawn on the CPU, the same for every backend; more than `DRAWN_ON_DEVICE` of them on the device itself,
+    where the interpreter does not go anyway.
+    """
+    if device.type == "cpu" or math.prod(shape) <= DRAWN_ON_DEVICE:
+        return torch.randn(shape, generator=seeded(text), dtype=torch.float32)
+    return torch.randn(shape, generator=seeded(text, device), dtype=torch.float32, device=device)
+
+
+def seeded(text: str, device: torch.device | None = None) -> torch.Generator:
+    """Return a generator seeded by a text; on the CPU, the same on every machine and in every process."""
+    generator = torch.Generator(device or "cpu")
     generator.manual_seed(int.from_bytes(hashlib.blake2b(text.encode(), digest_size=7).digest()))
     return generator

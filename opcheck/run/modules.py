@@ -52,9 +52,21 @@ def _import(name: str, skip: Collection[str], announce: Callable[[str], None], f
     announce(name)
     try:
         importlib.import_module(name)
-    except (Exception, SystemExit) as error:
-        raised = describe(error, "target", "import")
-        place = f" at {raised.where}" if raised.where else ""
-        failures[name] = f"importing {name} raised {raised.error}{place}: {raised.message}"
+    except (Exception, SystemExit, KeyboardInterrupt) as error:
+        failures[name] = _sentence(name, error)
         return False
     return True
+
+
+def _sentence(name: str, error: BaseException) -> str:
+    if isinstance(error, ModuleNotFoundError) and error.name and f"{name}.".startswith(f"{error.name}."):
+        return (
+            f"there is no module {error.name} in {sys.path[0]} or elsewhere on the path; "
+            f"mend registry.modules in registry.toml"
+        )
+    raised = describe(error, "target", "import")
+    if not raised.error:
+        told = raised.where.rpartition(":")[0] in raised.message
+        return f"importing {name}: {raised.message}" if told else f"importing {name}: {raised.where}: {raised.message}"
+    place = f" at {raised.where}" if raised.where else ""
+    return f"importing {name} raised {raised.error}{place}: {raised.message}".rstrip(": ")

@@ -14,7 +14,7 @@ from opcheck.core.case import Case
 from opcheck.core.outcome import Raised, Role
 from opcheck.core.spec import OpSpec
 from opcheck.run.failure import describe
-from opcheck.run.inputs import Call, draw, seeded
+from opcheck.run.inputs import Call, draw, standard_normal
 from opcheck.run.oracle import Watch, exact_settings
 
 
@@ -110,8 +110,7 @@ def upstream(case: Case, name: str, output: Tensor) -> Tensor:
 
     It is drawn in the narrowest of the case's element types of 16 bits or more, so that no role rounds it.
     """
-    generator = seeded(f"{case.seed}|{case.op}|upstream {name}")
-    normal = torch.randn(tuple(output.shape), generator=generator, dtype=torch.float32)
+    normal = standard_normal(tuple(output.shape), f"{case.seed}|{case.op}|upstream {name}", output.device)
     narrow = min((getattr(torch, dtype) for dtype in case.dtypes), key=lambda dtype: max(dtype.itemsize, 2))
     drawn = normal if narrow.itemsize < 2 else normal.to(narrow)
     return drawn.to(output.dtype).to(output.device)
@@ -167,12 +166,12 @@ def _named(answer: Any, *, expected: bool) -> tuple[dict[str, Tensor], tuple[str
         return {"out": answer}, ()
     if isinstance(answer, list | tuple):
         named = {f"out {at}": item for at, item in enumerate(answer)}
-        odd = [f"{name} is {type(item).__name__}, it should be a Tensor" for name, item in named.items()
-               if not isinstance(item, Tensor)]  # fmt: skip
+        odd = [f"returned {type(item).__name__} as {name}; it should return a Tensor there"
+               for name, item in named.items() if not isinstance(item, Tensor)]  # fmt: skip
         return {name: item for name, item in named.items() if isinstance(item, Tensor)}, tuple(odd)
     if answer is None and not expected:
         return {}, ()
-    return {}, (f"it returned {type(answer).__name__}, it should return a Tensor or a tuple of Tensors",)
+    return {}, (f"returned {type(answer).__name__}; it should return a Tensor or a tuple of Tensors",)
 
 
 def _with_gradients(

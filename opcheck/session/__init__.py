@@ -15,15 +15,16 @@ from opcheck.checks import all_checks, limits_by_check
 from opcheck.core.case import Case
 from opcheck.core.cases import Plan, Planned, plan_cases
 from opcheck.core.gate import apply_waivers, gate, waiver_problems
-from opcheck.core.policy import DTYPES, Policy, Waiver
+from opcheck.core.policy import Policy, Waiver
 from opcheck.core.report import AuditReport, CaseReport, OpReport
 from opcheck.core.select import matcher, select_ops
 from opcheck.core.stages import stages
 from opcheck.core.verdict import Verdict, worst
 from opcheck.declared import find, load
-from opcheck.errors import BadCase, OpcheckError
+from opcheck.errors import OpcheckError, UnknownOp
 from opcheck.run.isolate import Pool
 from opcheck.session.described import Registry, backend_of, describe, workers_environment
+from opcheck.session.fitting import fit
 from opcheck.session.handout import run_cases
 from opcheck.session.options import Options, Progress, Silent
 from opcheck.worker import PRELOAD
@@ -112,10 +113,17 @@ class Session:
         Raises:
             UnknownOp: A name or glob matches nothing.
         """
-        known = tuple(sorted(set(self.policy.ops) & set(self.registry.ops)))
         if self.options.cases:
-            return select_ops(tuple(dict.fromkeys(Case.parse(text).op for text in self.options.cases)), known)
-        return select_ops(self.options.ops, known)
+            return self._select(tuple(Case.parse(text).op for text in self.options.cases))
+        return self._select(self.options.ops)
+
+    def _select(self, wanted: Sequence[str]) -> tuple[str, ...]:
+        known = tuple(sorted(set(self.policy.ops) & set(self.registry.ops)))
+        try:
+            return select_ops(tuple(dict.fromkeys(wanted)), known)
+        except UnknownOp as error:
+            # A module that does not import takes its ops with it: that, not the name, is what to mend.
+            raise UnknownOp("\n".join((str(error), *self.problems))) from None
 
     def plan(self) -> dict[str, Plan]:
         """Return the plan of every selected op."""
@@ -131,35 +139,26 @@ class Session:
                 seed=self.options.seed,
                 refused=self.registry.refused,
             )
-            plans[name] = replace(plan, cases=tuple(item for item in plan.cases if wanted(item.case.id)))
+            chosen = tuple(item for item in plan.cases if wanted(item.case.id))
+            if chosen or not self.options.keyword:
+                plans[name] = replace(plan, cases=chosen)
         return plans
 
     def _given_cases(self) -> dict[str, Plan]:
         plans: dict[str, Plan] = {}
-        for text in self.options.cases:
-            case = self._fitting(Case.parse(text))
+        given = dict.fromkeys(Case.parse(text) for text in self.options.cases)
+        self._select(tuple(case.op for case in given))
+        for case in given:
+            fit(
+                case,
+                self.policy.ops[case.op],
+                backend=self.backend,
+                arguments=self.registry.ops[case.op]["arguments"],
+            )
             before = plans.get(case.op, Plan(cases=()))
             item = Planned(case=case, representative=True)
             plans[case.op] = replace(before, cases=(*before.cases, item))
-        select_ops(tuple(plans), tuple(sorted(set(self.policy.ops) & set(self.registry.ops))))
         return plans
-
-    def _fitting(self, case: Case) -> Case:
-        """Return the case if the op's contract allows it; the backend is this session's."""
-        contract = self.policy.ops.get(case.op)
-        if case.backend != self.backend:
-            raise BadCase(f"{case.id}: this audit runs on {self.backend}; call it with --backend {case.backend}")
-        if contract is None:
-            return case
-        named = {name for name in case.dims if not name.startswith("...")}
-        expected = {name for name in contract.dims if name != "..."}
-        if named != expected:
-            raise BadCase(f"{case.id}: its dims are {', '.join(sorted(named)) or 'none'}; the contract's are "
-                          f"{', '.join(sorted(expected))}")  # fmt: skip
-        for dtype in case.dtypes:
-            if dtype not in DTYPES:
-                raise BadCase(f"{case.id}: {dtype!r} is not an element type; it should be one of {', '.join(DTYPES)}")
-        return case
 
     def audit(self, progress: Progress) -> AuditReport:
         """Audit the selected ops; Ctrl-C ends it early and keeps what was finished."""

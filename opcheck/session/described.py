@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from opcheck.errors import OpcheckError, WorkerError
+from opcheck.run.failure import blame
 from opcheck.run.isolate import Death, Died, Message, Pool
 
 
@@ -48,7 +49,14 @@ def describe(pool: Pool, skip: list[str]) -> Registry:
         if not importing or importing in skip or death is None:
             raise WorkerError(f"the worker that describes the registry ended: {death.reason if death else 'no answer'}")
         skip.append(importing)
-        killed[importing] = f"importing {importing}: the process {death.reason}"
+        killed[importing] = _killed(importing, death)
+
+
+def _killed(module: str, death: Death) -> str:
+    place, said = blame(death.log)
+    at = f" at {place}" if place else ""
+    words = f"; its last words: {' '.join(said.split())[-200:]}" if said.strip() else ""
+    return f"importing {module} ended the process{at}: {death.reason}{words}"
 
 
 def backend_of(wanted: str) -> str:

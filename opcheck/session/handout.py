@@ -13,6 +13,7 @@ from opcheck.core.cases import Plan
 from opcheck.core.outcome import Compare, Crashed, Outcome, TimedOut
 from opcheck.core.policy import Contract
 from opcheck.core.report import CaseReport, case_from, verdict_of
+from opcheck.run.failure import blame
 from opcheck.run.isolate import Death, Died, Done, Message, Pool
 
 SLICE = 6  # cases of a work item: small enough to spread one op over all cores
@@ -68,9 +69,10 @@ def _lost(case_id: str, last: Mapping[str, Any], death: Death, timeout: float) -
     announced = last if last.get("start") == case_id or last.get("label") == "siblings" else {}
     role, label = announced.get("role", "target"), announced.get("label", "start")
     during = "" if label == "compare" else f" (during {label})"
-    outcome: Outcome = TimedOut(role=role, seconds=timeout)
+    where, said = blame(death.log)
+    outcome: Outcome = TimedOut(role=role, seconds=timeout, where=where)
     if not death.timed_out:
-        outcome = Crashed(role=role, reason=f"{death.reason}{during}", log=death.log)
+        outcome = Crashed(role=role, reason=f"{death.reason}{during}", log=said, where=where)
     case = Case.parse(case_id)
     subject = Subject(contract=Contract(name=case.op, kind="elementwise", dtypes=case.dtypes, dims=()), case=case)
     findings = all_checks()["structure"].judge(subject, {Compare(): outcome}, lambda dtype: None)

@@ -69,6 +69,9 @@ def test_follows_the_written_law_element_by_element(case):
     assert got.reference_error == max((item.reference_error for item in found), default=0.0)
     assert got.rounding_floor == max((item.floor for item in found), default=0.0)
     assert got.max_ulp == max((item.ulps for item in found), default=0.0)
+    ulps = [item.ulps for item in found]
+    place = (ulps.index(max(ulps)),) if max(ulps) else None
+    assert (got.max_ulp_at and got.max_ulp_at.index) == place
     assert got.reference_max_ulp == max((item.reference_ulps for item in found), default=0.0)
     assert got.void == sum(item.void for item in found)
     assert got.alike == sum(item.alike for item in found)

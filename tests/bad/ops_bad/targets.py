@@ -114,6 +114,17 @@ def moves(x: torch.Tensor) -> torch.Tensor:
     return x * 2
 
 
+@register("bad::leaves_state")
+def leaves_state(x: torch.Tensor) -> torch.Tensor:
+    torch.set_default_dtype(torch.float64)
+    return x * 2
+
+
+@register("bad::needs_state", reference=lambda x: x * torch.full(x.shape, 2.0))
+def needs_state(x: torch.Tensor) -> torch.Tensor:
+    return x * 2
+
+
 @register("bad::right")
 def right(x: torch.Tensor) -> torch.Tensor:
     return x * 2

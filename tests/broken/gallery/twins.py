@@ -1,0 +1,50 @@
+"""What every mechanism of the gallery shares: declaring both twins, and the parts that are never the fault."""
+
+from collections.abc import Callable
+
+import torch
+import triton
+import triton.language as tl
+
+from opcheck import Case, Sample
+
+
+def twins(declare: Callable[[str, bool], None]) -> Callable[[str, bool], None]:
+    """Declare `right::name` and `broken::name`: `declare` takes the namespace and whether the fault is in."""
+    declare("right", False)
+    declare("broken", True)
+    return declare
+
+
+def draw_x(case: Case) -> Sample:
+    """Draw x `[rows, cols]`."""
+    return Sample(case.tensor("rows", "cols", name="x"))
+
+
+def fresh(x: torch.Tensor) -> torch.Tensor:
+    """Allocate a contiguous tensor of x's shape and dtype; as a fake it says the same."""
+    return torch.empty_like(x, memory_format=torch.contiguous_format)
+
+
+def fresh_rows(x: torch.Tensor) -> torch.Tensor:
+    """Allocate `[rows]` for x `[rows, cols]`, in x's dtype."""
+    return x.new_empty(x.shape[0])
+
+
+def save_inputs(ctx, inputs, output):
+    """Keep all inputs for the backward."""
+    ctx.save_for_backward(*inputs)
+
+
+@triton.jit
+def _scale_kernel(x_ptr, y_ptr, factor, count, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + at, mask=at < count, other=0.0).to(tl.float32)
+    tl.store(y_ptr + at, x * factor, mask=at < count)
+
+
+def scaled(x: torch.Tensor, factor: float, out: torch.Tensor | None = None) -> torch.Tensor:
+    """Compute `factor * x` for x `[*S]` in float32, rounded once to the element type of `out` (x's unless given)."""
+    y = fresh(x) if out is None else out
+    _scale_kernel[(triton.cdiv(x.numel(), 1024),)](x.contiguous(), y, factor, x.numel(), BLOCK=1024)
+    return y
