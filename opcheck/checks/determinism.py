@@ -68,7 +68,7 @@ class Determinism:
         return tuple(findings)
 
     def _finding(self, tensor: str, verdict: Verdict, detail: str) -> Finding:
-        hint = "an atomic whose order varies, a race, or memory that is read before it is written"
+        hint = "an atomic or race whose order varies, memory read before it is written, or undeclared random numbers"
         looks_like = hint if verdict is Verdict.FAIL else ""
         return Finding(
             check=self.name, tensor=tensor, verdict=verdict, law=self.law, detail=detail, looks_like=looks_like

@@ -24,6 +24,7 @@ LAWS: Mapping[str, str] = {
 
 # What torch says, and what it means for the author; the first that occurs in the message counts.
 _TRANSLATIONS: tuple[tuple[str, str], ...] = (
+    ("no autograd formula", "no backward is registered: use .register_autograd"),
     ("is not correctly registered for autograd", "no backward that torch can see: use .register_autograd"),
     ("autograd registration", "no backward that torch can see: use .register_autograd"),
     ("was not marked as mutable", "an argument is written to: name it in mutates_args"),

@@ -29,7 +29,8 @@ def bias_of(values: Tensor, g: Tensor, r: Tensor, step: Tensor, compared: Tensor
     if count < FEWEST:
         return None
     magnitudes = g[kept].abs()
-    distinct = int(torch.unique(magnitudes[: 64 * DISTINCT]).numel())
+    stride = max(1, count // (64 * DISTINCT))
+    distinct = int(torch.unique(magnitudes[::stride]).numel())
     if distinct < DISTINCT:
         return None
     clip = CLIP["wide"] if fmt.wide else CLIP["narrow"]
