@@ -64,6 +64,8 @@ TARGETS = {
     "multiple of 16",
     "raises_backward": f"target raised ValueError in its backward at {at('targets.py', 'not written yet')}: this "
     "backward is not written yet",
+    "moves_and_raises": "target raised FileNotFoundError in its forward at "
+    f"{at('targets.py', 'tuned.json')}: no tuned.json here",
     "exits": f"target raised SystemExit in its forward at {at('targets.py', 'sys.exit(')}: no GPU here",
     "leaves": "target exited with status 3 without an answer\n"
     "  looks like: something in the target ends the process instead of raising",

@@ -63,7 +63,8 @@ FAULTS = [
     ("malformed", op("softmax"),
      "importing faults.malformed: {root}/faults/malformed.py:11: 'softmax' is not an op name; it should read "
      "namespace::op, two Python identifiers"),
-    ("number", f'{HEAD}register(7)', "importing faults.number: {root}/faults/number.py:11: 7 is not an op name"),
+    ("number", f"{HEAD}opcheck.register(7, reference=reference, samples=samples)",
+     "importing faults.number: {root}/faults/number.py:11: 7 is not an op name"),
     ("bare", f'{HEAD}@opcheck.register\ndef f{OP}',
      "importing faults.bare raised TypeError at {root}/faults/bare.py:11: register() missing 2 required keyword-only "
      "arguments: 'reference' and 'samples'"),
@@ -73,7 +74,7 @@ FAULTS = [
     ("text_reference", op("faults::text_reference", reference="'torch.softmax'"),
      "importing faults.text_reference: {root}/faults/text_reference.py:11: faults::text_reference: reference is "
      "'torch.softmax'; it should be a function"),
-    ("instance", op("faults::instance").partition("\ndef ")[0].replace("@", "") + "(3)",
+    ("instance", f'{HEAD}opcheck.register("faults::instance", reference=reference, samples=samples)(3)',
      "importing faults.instance: {root}/faults/instance.py:11: faults::instance: registered is a int; it should be a "
      "function with annotations, def instance(x: torch.Tensor) -> torch.Tensor"),
     ("mutating_autograd",

@@ -27,15 +27,29 @@ def _gelu_tanh(x: Tensor, tanh: Callable[[Tensor], Tensor] = torch.tanh) -> Tens
 
 
 def _tanh_by_exp(x: Tensor) -> Tensor:
-    return 1.0 - 2.0 / (exp_by_exp2(2.0 * x.clamp(-44.0, 44.0)) + 1.0)
+    return 1.0 - 2.0 / (exp_by_exp2((2.0 * x).clamp_max(80.0)) + 1.0)
 
 
 def _tanh_by_sigmoid(x: Tensor) -> Tensor:
     return 2.0 * torch.sigmoid(2.0 * x) - 1.0
 
 
-def _sigmoid_by_exp2(x: Tensor) -> Tensor:
-    return 1.0 / (1.0 + exp_by_exp2(-x.clamp(-87.0, 87.0)))
+def _silu_by_hand(inputs: Tensors, dy: Tensor) -> Tensors:
+    """Give silu by exp2 and its gradient as `dy s (1 + x (1 - s))`, `s` the sigmoid."""
+    x, g = inputs["x"].float(), dy.float()
+    s = 1.0 / (1.0 + exp_by_exp2(-x))
+    return {"out": (x * s).to(dy.dtype), "grad x": (g * s * (1.0 + x * (1.0 - s))).to(dy.dtype)}
+
+
+def _swiglu_by_hand(inputs: Tensors, dy: Tensor) -> Tensors:
+    gate, value, g = inputs["gate"].float(), inputs["value"].float(), dy.float()
+    s = 1.0 / (1.0 + exp_by_exp2(-gate))
+    found = {
+        "out": gate * s * value,
+        "grad gate": g * value * s * (1.0 + gate * (1.0 - s)),
+        "grad value": g * gate * s,
+    }
+    return {name: item.to(dy.dtype) for name, item in found.items()}
 
 
 def _sigmoid_by_tanh(x: Tensor) -> Tensor:
@@ -57,6 +71,8 @@ def _activation(
     targets: Mapping[str, Forward],
     faults: Mapping[str, Forward],
     borderline: Mapping[str, Forward] | None = None,
+    *,
+    by_hand: Mapping[str, Kernel] | None = None,
 ) -> Op:
     return Op(
         name=name,
@@ -64,7 +80,11 @@ def _activation(
         inputs={"x": ("rows", "cols")},
         golden=golden,
         references={"aten": differentiable(aten), "upcast": rounded(aten), "in dtype": differentiable(golden)},
-        targets={"aten": differentiable(aten), **{key: rounded(forward) for key, forward in targets.items()}},
+        targets={
+            "aten": differentiable(aten),
+            **{key: rounded(forward) for key, forward in targets.items()},
+            **(by_hand or {}),
+        },
         borderline={key: rounded(forward) for key, forward in (borderline or {}).items()},
         faults={key: rounded(forward) for key, forward in faults.items()},
         shapes=SHAPES,
@@ -96,13 +116,10 @@ SILU = _activation(
     "silu",
     lambda x: x * torch.sigmoid(x),
     functional.silu,
-    {
-        "formula": lambda x: x * torch.sigmoid(x),
-        "exp2": lambda x: x * _sigmoid_by_exp2(x),
-        "quotient": lambda x: x / (1.0 + exp_by_exp2(-x.clamp_min(-87.0))),
-    },
+    {"formula": lambda x: x * torch.sigmoid(x)},
     {"slope 1.002": lambda x: x * torch.sigmoid(1.002 * x)},
     {"sigmoid by tanh": lambda x: x * _sigmoid_by_tanh(x)},
+    by_hand={"exp2": _silu_by_hand},
 )
 SOFTPLUS = _activation(
     "softplus",
@@ -123,9 +140,10 @@ SWIGLU = Op(
     },
     targets={
         "formula": rounded(lambda gate, value: gate * torch.sigmoid(gate) * value),
-        "exp2": rounded(lambda gate, value: gate * _sigmoid_by_exp2(gate) * value),
+        "exp2": _swiglu_by_hand,
         "round between": differentiable(lambda gate, value: functional.silu(gate.float()).to(gate.dtype) * value),
     },
+    coarse=frozenset({"round between"}),
     faults={"half gradient": _half_gradient(lambda gate, value: functional.silu(gate) * value)},
     shapes=SHAPES,
 )

@@ -101,7 +101,7 @@ class Bench:
     def seen(self, target: Tensors, evidence: Compared, limits: Limits) -> Seen:
         """Return all evidence that the laws ask for."""
         found: dict[Any, Any] = {Compare(): Returned(evidence=evidence)}
-        if count := seeds_for(evidence):
+        if count := seeds_for(evidence, self.subject.case):
             found[Siblings(count=count)] = Returned(evidence=self.oracle.siblings(self.at, count))
         for trial in ulp.check.plan(self.subject, found, limits_of("ulp", limits)) if self._elementwise else ():
             if isinstance(trial, Elementwise):
@@ -119,7 +119,7 @@ class Bench:
             given = limits_of(law, limits)
             for finding in check.judge(self.subject, seen, given):
                 item = evidence.find(finding.tensor)
-                ratio = _RATIOS[law](item, seen, evidence, given(item.dtype))
+                ratio = _RATIOS[law](item, seen, self.subject.case, given(item.dtype))
                 failed = finding.verdict is Verdict.FAIL
                 if law != "structure" and finding.verdict is not Verdict.INCONCLUSIVE and failed != (ratio > 1.0):
                     raise AssertionError(f"{law} of {self.subject.case.id} {finding.tensor}: {ratio} but {finding}")
@@ -133,7 +133,8 @@ class Bench:
     def gate(self, item: Measured, seen: Seen) -> Threshold:
         """Return the threshold that numerics held a tensor to."""
         evidence: Compared = seen[Compare()].evidence  # type: ignore[union-attr, assignment]
-        return threshold_of(item, sibling_errors(seen, evidence, item.tensor), limits_of("numerics", {})(item.dtype))
+        drawn = sibling_errors(seen, evidence, self.subject.case, item.tensor)
+        return threshold_of(item, drawn, limits_of("numerics", {})(item.dtype))
 
     @property
     def _elementwise(self) -> bool:
@@ -164,18 +165,18 @@ def limits_of(law: str, limits: Limits) -> Callable[[str], Any]:
     return lambda dtype: given
 
 
-def _structure(item: Measured, seen: Seen, evidence: Compared, limits: Any) -> float:
-    allowed = threshold_of(item, sibling_errors(seen, evidence, item.tensor), limits).value
+def _structure(item: Measured, seen: Seen, case: Case, limits: Any) -> float:
+    allowed = threshold_of(item, _drawn(item, seen, case), limits).value
     return item.overflow_gap / allowed if item.overflow_gap and allowed else 0.0
 
 
-def _numerics(item: Measured, seen: Seen, evidence: Compared, limits: Any) -> float:
-    gate = threshold_of(item, sibling_errors(seen, evidence, item.tensor), limits)
+def _numerics(item: Measured, seen: Seen, case: Case, limits: Any) -> float:
+    gate = threshold_of(item, _drawn(item, seen, case), limits)
     return _over(item.target_error, gate.value)
 
 
-def _slices(item: Measured, seen: Seen, evidence: Compared, limits: Any) -> float:
-    drawn = sibling_errors(seen, evidence, item.tensor)
+def _slices(item: Measured, seen: Seen, case: Case, limits: Any) -> float:
+    drawn = _drawn(item, seen, case)
     factor, found = limits.slice_factor.of(item.dtype), 0.0
     for axis in item.slices:
         if axis.judged_share >= slices.FEWEST_JUDGED:
@@ -184,7 +185,7 @@ def _slices(item: Measured, seen: Seen, evidence: Compared, limits: Any) -> floa
     return found
 
 
-def _ulp(item: Measured, seen: Seen, evidence: Compared, limits: Any) -> float:
+def _ulp(item: Measured, seen: Seen, case: Case, limits: Any) -> float:
     for outcome in seen.values():
         if isinstance(outcome, Returned) and isinstance(outcome.evidence, ElementErrors):
             detailed = outcome.evidence.find(item.tensor)
@@ -194,7 +195,7 @@ def _ulp(item: Measured, seen: Seen, evidence: Compared, limits: Any) -> float:
     return _over(item.max_ulp, max(limits.max_ulp, item.reference_max_ulp if narrow else 0.0))
 
 
-def _bias(item: Measured, seen: Seen, evidence: Compared, limits: Any) -> float:
+def _bias(item: Measured, seen: Seen, case: Case, limits: Any) -> float:
     target, reference = item.bias, item.reference_bias
     if target is None or reference is None:
         return 0.0
@@ -209,11 +210,16 @@ def _bias(item: Measured, seen: Seen, evidence: Compared, limits: Any) -> float:
     )
 
 
+def _drawn(item: Measured, seen: Seen, case: Case) -> OracleError | None:
+    evidence: Compared = seen[Compare()].evidence  # type: ignore[union-attr, assignment]
+    return sibling_errors(seen, evidence, case, item.tensor)
+
+
 def _over(measured: float, allowed: float) -> float:
     return 0.0 if not measured else measured / allowed if allowed else math.inf
 
 
-_RATIOS: dict[str, Callable[[Measured, Seen, Compared, Any], float]] = {
+_RATIOS: dict[str, Callable[[Measured, Seen, Case, Any], float]] = {
     "structure": _structure,
     "numerics": _numerics,
     "slices": _slices,

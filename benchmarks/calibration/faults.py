@@ -85,5 +85,6 @@ PLANTED = {
 
 def farthest(faulty: Tensor, right: Tensor) -> float:
     """Return the largest change that a fault made, in the unit of the tensor; Inf where it made NaN or Inf."""
-    change = (upcast_exact(faulty) - upcast_exact(right)).abs()
+    a, b = upcast_exact(faulty), upcast_exact(right)
+    change = torch.where((a == b) | (a.isnan() & b.isnan()), 0.0, (a - b).abs())
     return float(change.nan_to_num(nan=torch.inf).max())

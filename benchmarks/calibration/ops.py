@@ -20,3 +20,14 @@ OPS: tuple[Op, ...] = (
     elementwise.SWIGLU,
     *elementwise.CASTS,
 )
+
+
+def ops_for(backend: str) -> tuple[Op, ...]:
+    """Return the ops with the targets that exist on a backend: Triton's own on a GPU."""
+    if backend != "cuda":
+        return OPS
+    try:
+        from benchmarks.calibration.gpu import with_triton
+    except ImportError:
+        return OPS
+    return with_triton(OPS)

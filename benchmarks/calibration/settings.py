@@ -107,7 +107,7 @@ def _measured() -> Iterator[Setting]:
         ("bias distinct", "bias", bias, "DISTINCT", (8, 64)),
         ("bias clip x", "bias", bias, "CLIP", (2, 4, 16)),
         ("ulp neighbours", "ulp", elements, "NEIGHBOURS", (32, 256, 2048)),
-        ("ulp E x", "ulp", elements, "ON_REFERENCE", (1.0, 2.0, 4.0, 8.0)),
+        ("ulp E x", "ulp", elements, "ON_REFERENCE", (2.0, 4.0, 8.0, 16.0, 32.0)),
     )
     for name, law, module, constant, values in rows:
         for value in values:

@@ -41,7 +41,7 @@ def data(tally: Tally) -> dict[str, Any]:
         "faults": [
             {
                 "group": list(key), "planted": item.planted, "first": item.first, "above": item.above,
-                "above_missed": item.above_missed, "unjudged": item.unjudged, "largest_missed": item.largest_missed,
+                "above_missed": item.above_missed, "unjudged": item.unjudged, "largest_missed": str(item.largest_missed),
             }
             for key, item in sorted(faults.items())
         ],
@@ -99,9 +99,9 @@ def _faults(tally: Tally, by: Callable[[Fault], tuple[str, ...]]) -> str:
         ]
         for key, item in sorted(groups.items())
     ]  # fmt: skip
-    names = ("fault", "dtype", "op", "shape")[: len(rows[0]) - 6] if rows else ()
+    names = ("fault", "dtype", "op", "shape")[: len(rows[0]) - 7] if rows else ()
     columns = ("planted", "caught", "no gate", "above limit", "of them missed", "largest missed / scale", "first")
-    return _tabulated(rows, (*names[: len(names)], *columns)[: len(rows[0])] if rows else columns)
+    return _tabulated(rows, (*names, *columns))
 
 
 def _settings(tally: Tally) -> str:

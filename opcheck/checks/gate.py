@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from opcheck.checks.protocol import Seen, answered
+from opcheck.core.case import Case
 from opcheck.core.formats import format_of
 from opcheck.core.laws import Threshold, siblings_needed, threshold
+from opcheck.core.layouts import revalues_gradient
 from opcheck.core.measured import Element, Measured
 from opcheck.core.outcome import Compared, OracleError, OracleErrors, Siblings
 from opcheck.core.policy import ByWidth, limit
@@ -25,14 +27,15 @@ class GateLimits:
     )
 
 
-def seeds_for(evidence: Compared) -> int:
-    """Return how many sibling seeds the neediest tensor of a case asks for."""
-    return max((siblings_needed(item) for item in evidence.tensors if not item.exact), default=0)
+def seeds_for(evidence: Compared, case: Case) -> int:
+    """Return how many sibling seeds the neediest tensor of a case asks for, at least one for a constant gradient."""
+    needed = max((siblings_needed(item) for item in evidence.tensors if not item.exact), default=0)
+    return max(needed, int(revalues_gradient(case.layouts)))
 
 
-def sibling_errors(seen: Seen, evidence: Compared, tensor: str) -> OracleError | None:
+def sibling_errors(seen: Seen, evidence: Compared, case: Case, tensor: str) -> OracleError | None:
     """Return a tensor's errors over the sibling seeds, None where none were drawn."""
-    drawn = answered(seen, Siblings(count=seeds_for(evidence)))
+    drawn = answered(seen, Siblings(count=seeds_for(evidence, case)))
     return drawn.find(tensor) if isinstance(drawn, OracleErrors) else None
 
 

@@ -49,12 +49,12 @@ class Numerics:
         evidence = compared(seen)
         if evidence is None:
             return (Compare(),)
-        count = seeds_for(evidence)
+        count = seeds_for(evidence, subject.case)
         if count and Siblings(count=count) not in seen:
             return (Siblings(count=count),)
         wanted: list[Trial] = []
         for item in _judged(evidence):
-            gate = threshold_of(item, sibling_errors(seen, evidence, item.tensor), limits(item.dtype))
+            gate = threshold_of(item, sibling_errors(seen, evidence, subject.case, item.tensor), limits(item.dtype))
             if item.target_error <= gate.absolute_floor:
                 continue
             if not gate.gate_valid:
@@ -69,7 +69,7 @@ class Numerics:
             return ()
         findings = []
         for item in _judged(evidence):
-            gate = threshold_of(item, sibling_errors(seen, evidence, item.tensor), limits(item.dtype))
+            gate = threshold_of(item, sibling_errors(seen, evidence, subject.case, item.tensor), limits(item.dtype))
             findings.append(self._judge(subject, item, gate, seen))
         return tuple(findings)
 

@@ -44,14 +44,14 @@ class Slices:
         evidence = compared(seen)
         if evidence is None:
             return (Compare(),)
-        count = seeds_for(evidence)
+        count = seeds_for(evidence, subject.case)
         return (Siblings(count=count),) if count else ()
 
     def judge(self, subject: Subject, seen: Seen, limits: LimitsOf) -> tuple[Finding, ...]:
         evidence = compared(seen)
         found = []
         for item in evidence.tensors if evidence else ():
-            drawn = sibling_errors(seen, evidence, item.tensor) if evidence else None
+            drawn = sibling_errors(seen, evidence, subject.case, item.tensor) if evidence else None
             beside = drawn.slices if drawn else {}
             axes = [
                 replace(axis, reference_quotient=max(axis.reference_quotient, beside.get(axis.axis, 0.0)))

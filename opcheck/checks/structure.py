@@ -50,7 +50,7 @@ class Structure:
         evidence = compared(seen)
         if evidence is None:
             return (Compare(),)
-        if any(item.overflow_gap for item in evidence.tensors) and (count := seeds_for(evidence)):
+        if any(item.overflow_gap for item in evidence.tensors) and (count := seeds_for(evidence, subject.case)):
             return (Siblings(count=count),)
         return ()
 
@@ -62,7 +62,7 @@ class Structure:
         if evidence is None:
             return ()
         misfits = tuple(self._misfit(item) for item in evidence.misfits)
-        return misfits + tuple(self._judge(item, evidence, seen, limits) for item in evidence.tensors)
+        return misfits + tuple(self._judge(subject, item, evidence, seen, limits) for item in evidence.tensors)
 
     def _lost(self, lost: Outcome) -> Finding:
         role = "target" if isinstance(lost, Returned) else lost.role
@@ -76,9 +76,12 @@ class Structure:
 
     def _misfit(self, item: Misfit) -> Finding:
         verdict = Verdict.FAIL if item.role == "target" else Verdict.INCONCLUSIVE
-        return Finding(check=self.name, tensor=item.tensor, verdict=verdict, law=self.law, detail=item.problem)
+        hint = next((meaning for sign, meaning in _SAID if sign in item.problem), "") if item.role == "target" else ""
+        return Finding(
+            check=self.name, tensor=item.tensor, verdict=verdict, law=self.law, detail=item.problem, looks_like=hint
+        )
 
-    def _judge(self, item: Measured, evidence: Compared, seen: Seen, limits: LimitsOf) -> Finding:
+    def _judge(self, subject: Subject, item: Measured, evidence: Compared, seen: Seen, limits: LimitsOf) -> Finding:
         found = Verdict.PASS
         detail = f"{item.judged} of {item.numel} elements judged"
         if item.unequal:
@@ -88,7 +91,7 @@ class Structure:
             found = Verdict.FAIL
             detail = "; ".join(f"{bad.kind}: {bad.count} of {item.numel}, {place(bad.first)}" for bad in item.misplaced)
         elif not item.exact and (item.overflow_gap or item.held):
-            gate = threshold_of(item, sibling_errors(seen, evidence, item.tensor), limits(item.dtype))
+            gate = threshold_of(item, sibling_errors(seen, evidence, subject.case, item.tensor), limits(item.dtype))
             if item.overflow_gap > gate.value and item.overflow_at is not None:
                 found = Verdict.FAIL
                 detail = (

@@ -11,12 +11,6 @@ from typing import TextIO
 
 def open_streams() -> None:
     """Give output a place where the shell closed it (`>&-`), and let no letter stop a report that a stream lacks."""
-    for number in range(3):
-        try:
-            os.fstat(number)
-        except OSError:
-            # The lowest free number is this one; left free, it would be given to a socket, and printed into.
-            os.open(os.devnull, os.O_RDWR)
     sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - it lives as long as we do
     sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     if isinstance(sys.stdout, io.TextIOWrapper):

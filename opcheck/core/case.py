@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
+from opcheck.core.layouts import layouts_of
 from opcheck.errors import BadCase
 
 if TYPE_CHECKING:
@@ -81,7 +82,8 @@ class Case:
         values: Family of values; empty is `"normal"`.
         layout: Memory layouts that differ from contiguous, `"x=transposed+grad:y=expanded"`.
         variant: Argument values that differ from the sample's, `"eps=1e-05"`.
-        grads: Inputs that require a gradient where it is not all of them, `"x+weight"`.
+        grads: Inputs that require a gradient, and after `>` outputs that are used, where it is not all of them:
+            `"x+weight>out 1"`.
         seed: Seed of everything drawn.
         backend: Where the target runs, `"cpu"` (Triton interpreted) or `"cuda"`.
     """
@@ -144,6 +146,21 @@ class Case:
     def dtypes(self) -> tuple[str, ...]:
         """Every element type of the case, each once, in order."""
         return tuple(dict.fromkeys(item.rpartition("=")[2] for item in self.dtype.split(",")))
+
+    @property
+    def layouts(self) -> dict[str, str]:
+        """The layout of each tensor that is not contiguous, `grad:out` for the upstream gradient of `out`."""
+        return layouts_of(self.layout)
+
+    @property
+    def wanted(self) -> frozenset[str]:
+        """The inputs that require a gradient; empty means all."""
+        return frozenset(filter(None, self.grads.partition(">")[0].split("+")))
+
+    @property
+    def used(self) -> frozenset[str]:
+        """The outputs that are used downstream, so that they have an upstream gradient; empty means all."""
+        return frozenset(filter(None, self.grads.partition(">")[2].split("+")))
 
     def with_seed(self, seed: int) -> Case:
         """Return the sibling of this case with another seed."""

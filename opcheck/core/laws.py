@@ -90,7 +90,8 @@ def threshold(
         floor = max(floor, siblings.rounding_floor)
         scale = max(scale, siblings.scale)
     absolute_floor = max(project_atol, floor, WIDE_FLOOR_ULPS * ulp_scalar(scale, fmt) if fmt.wide else 0.0)
-    unit = max(scale, absolute_floor)
+    # Backward is linear in the upstream gradient: a constant one may cancel to nothing, its errors do not.
+    unit = max(scale, absolute_floor, siblings.random_scale if siblings is not None else 0.0)
     relative = 0.0 if not reference_error else reference_error / unit if unit else math.inf
     return Threshold(
         value=fudge_factor * reference_error + absolute_floor,

@@ -97,6 +97,8 @@ class OracleError:
         judged: Elements compared, over all draws.
         scale: `max|golden|`.
         slices: For each axis with slices, the reference's worst quotient (see `AxisSlices`).
+        random_scale: For a gradient under a constant or zero upstream gradient, `max|golden|` under a random one of
+            equal magnitude on the same inputs: what the errors of such a gradient are relative to.
     """
 
     tensor: str
@@ -105,6 +107,7 @@ class OracleError:
     scale: float
     judged: int
     slices: Mapping[int, float] = field(default_factory=dict)
+    random_scale: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,6 +16,7 @@ from opcheck.core.verdict import Verdict
 HEADERS = ("Tensor", "Ref/golden", "Condition", "Target error", "Threshold", "Gate valid", "Verdict")
 MOST_FAILURES = 8  # printed in full for each op; the rest are counted
 UNREGISTERED = "verify::"  # ops that only a script knows: no command line runs them again
+FEWEST_ELEMENTS = 32  # of a case, for a place in it to mean anything
 MOST_LINES = 6  # limitations and gaps printed for each op, unless verbose
 
 
@@ -119,8 +120,15 @@ def _failures(op: OpReport) -> Iterator[str]:
     order = {case.id: math.prod(Case.parse(case.id).dims.values()) for case in op.cases}
     pairs = [(case, item) for case in op.cases for item in case.findings
              if item.verdict.severity >= Verdict.INCONCLUSIVE.severity and not item.waived]  # fmt: skip
-    # A case whose errors form a pattern says more than a smaller one without.
-    pairs.sort(key=lambda pair: (-pair[1].verdict.severity, not pair[1].looks_like, order[pair[0].id]))
+    # A case whose errors form a pattern says more than a smaller one without, and one element forms none.
+    pairs.sort(
+        key=lambda pair: (
+            -pair[1].verdict.severity,
+            not pair[1].looks_like,
+            order[pair[0].id] < FEWEST_ELEMENTS,
+            order[pair[0].id],
+        )
+    )
     counts = Counter(_kind(item) for _, item in pairs)
     told: set[tuple[str, str]] = set()
     for case, item in pairs:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import assert_never
 
 import torch
@@ -12,6 +13,7 @@ from torch import Tensor
 from opcheck.backends.interpreter.order import ORDERS, program_order
 from opcheck.core.case import Case
 from opcheck.core.floats import upcast_exact
+from opcheck.core.layouts import GRADIENT, layout_text, revalues_gradient
 from opcheck.core.measure import digest_of, dtype_name, measure, measure_oracle
 from opcheck.core.measured import Measured
 from opcheck.core.outcome import (
@@ -44,7 +46,7 @@ from opcheck.run.library import registration
 from opcheck.run.orders import two_orders
 from opcheck.run.poison import poisoned
 from opcheck.run.pooling import pooled
-from opcheck.run.roles import RoleFailed, Run, run_role
+from opcheck.run.roles import RoleFailed, Run, run_role, upstream
 
 Announce = Callable[[Case, str, Role], None]
 
@@ -138,7 +140,28 @@ class Executor:
             reference = self._run(sibling, "siblings", "reference")
             pairs = ((name, value, golden.tensors.get(name)) for name, value in reference.tensors.items())
             draws += [measure_oracle(name, value, truth) for name, value, truth in pairs if truth is not None]
-        return OracleErrors(tensors=pooled(item for item in draws if item is not None), draws=count)
+        errors = pooled(item for item in draws if item is not None)
+        if revalues_gradient(case.layouts):
+            scales = self._random_scales(case)
+            errors = tuple(replace(item, random_scale=scales.get(item.tensor, 0.0)) for item in errors)
+        return OracleErrors(tensors=errors, draws=count)
+
+    def _random_scales(self, case: Case) -> dict[str, float]:
+        """Return `max|golden gradient|` under a random upstream gradient as large as the case's constant one."""
+        plain = replace(case, layout=layout_text({k: v for k, v in case.layouts.items() if not k.startswith(GRADIENT)}))
+        golden = self._run(plain, "siblings", "golden")
+
+        def largest(of: Case) -> float:
+            floats = [(name, value) for name, value in golden.outputs.items() if value.dtype.is_floating_point]
+            found = [float(upstream(of, name, value).abs().max()) for name, value in floats if value.numel()]
+            return max(found, default=0.0)
+
+        ratio = largest(case) / (largest(plain) or 1.0)
+        return {
+            name: float(value.abs().nan_to_num(nan=0.0, posinf=0.0).max()) * ratio
+            for name, value in golden.gradients.items()
+            if value is not None and value.numel()
+        }
 
     def _repeat(self, case: Case, count: int) -> Digests:
         """Repeat the target: in another program order where it is interpreted, and once with poisoned allocations."""
@@ -173,7 +196,8 @@ class Executor:
     def _locate(self, case: Case, trial: Locate) -> Located:
         golden = self._run(case, "locate", "golden")
         reference = self._run(case, "locate", "reference")
-        target = self._run(case, "locate", "target")
+        with poisoned():  # what is never written shows as NaN, whatever the memory held before
+            target = self._run(case, "locate", "target")
         found = [run.tensors[trial.tensor] for run in (target, reference, golden) if trial.tensor in run.tensors]
         if len(found) < 3 or found[0].shape != found[2].shape:
             return Located(wrong=0, total=0, where="it has another form when run again")

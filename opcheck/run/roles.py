@@ -11,10 +11,12 @@ import torch
 from torch import Tensor
 
 from opcheck.core.case import Case
+from opcheck.core.layouts import GRADIENT
 from opcheck.core.outcome import Raised, Role
 from opcheck.core.spec import OpSpec
 from opcheck.run.failure import describe
 from opcheck.run.inputs import Call, draw, standard_normal
+from opcheck.run.layouts import laid_out, revalued, revalued_gradient
 from opcheck.run.oracle import Watch, exact_settings
 
 
@@ -82,6 +84,8 @@ def run_role(
         SampleError, BadCase: The case does not fit the op.
     """
     call = _draw(spec, case, device)
+    layouts = case.layouts
+    call = call.map(lambda name, value: revalued(layouts[name], value) if name in layouts else value)
     finite = all(bool(value.isfinite().all()) for _, value in call.tensors() if value.dtype.is_floating_point)
     if permute:
         call = call.map(lambda name, value: _permuted(value, call.axes.get(name, ()), permute))
@@ -89,8 +93,10 @@ def run_role(
         precision = precision or torch.float64
     if precision is not None:
         call = call.map(lambda name, value: value.to(precision) if value.dtype.is_floating_point else value)
+    if role == "target":
+        call = call.map(lambda name, value: laid_out(layouts[name], value) if name in layouts else value)
     differentiate = not spec.mutated
-    wanted = _wanted(case)
+    wanted = case.wanted
     if differentiate:
         call = call.map(lambda name, value: _leaf(name, value, wanted))
     with _setting(role, spec.name):
@@ -112,8 +118,9 @@ def upstream(case: Case, name: str, output: Tensor) -> Tensor:
     """
     normal = standard_normal(tuple(output.shape), f"{case.seed}|{case.op}|upstream {name}", output.device)
     narrow = min((getattr(torch, dtype) for dtype in case.dtypes), key=lambda dtype: max(dtype.itemsize, 2))
-    drawn = normal if narrow.itemsize < 2 else normal.to(narrow)
-    return drawn.to(output.dtype).to(output.device)
+    drawn = (normal if narrow.itemsize < 2 else normal.to(narrow)).to(output.dtype).to(output.device)
+    layout = case.layouts.get(f"{GRADIENT}{name}")
+    return revalued_gradient(layout, drawn) if layout else drawn
 
 
 def _draw(spec: OpSpec, case: Case, device: torch.device) -> Call:
@@ -143,10 +150,6 @@ def _setting(role: Role, name: str) -> Iterator[None]:
                 yield
         else:
             yield
-
-
-def _wanted(case: Case) -> frozenset[str]:
-    return frozenset(filter(None, case.grads.split("+")))
 
 
 def _leaf(name: str, value: Tensor, wanted: frozenset[str]) -> Tensor:
@@ -181,14 +184,18 @@ def _with_gradients(
 
     leaves = [(name, value) for name, value in call.tensors() if value.requires_grad]
     floating = {name: value for name, value in run.outputs.items() if value.dtype.is_floating_point}
-    live = {name: value for name, value in floating.items() if value.requires_grad}
-    detached = tuple(name for name in floating if name not in live) if leaves else ()
+    used = case.used or frozenset(floating)
+    live = {name: value for name, value in floating.items() if value.requires_grad and name in used}
+    detached = tuple(name for name, value in floating.items() if not value.requires_grad) if leaves else ()
     if not leaves or not live:
         nothing: dict[str, Tensor | None] = {f"grad {name}": None for name, _ in leaves}
         return replace(run, detached=detached, gradients=nothing)
     cotangents = []
     for name, value in live.items():
         drawn = upstream(case, name, value)
+        layout = case.layouts.get(f"{GRADIENT}{name}")
+        if layout and role == "target":
+            drawn = laid_out(layout, drawn, gradient=True)
         for axis, order in permute_outputs.get(name, ()):
             drawn = drawn.index_select(axis, order.to(drawn.device))
         cotangents.append(drawn)

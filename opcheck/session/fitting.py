@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator
 from opcheck.core.case import LEADING, Case
 from opcheck.core.cases import variant_values
 from opcheck.core.families import FAMILIES, family
+from opcheck.core.layouts import GRADIENT
 from opcheck.core.policy import DTYPES, Contract
 from opcheck.errors import BadCase
 
@@ -36,9 +37,8 @@ def _faults(case: Case, contract: Contract, backend: str, arguments: Collection[
     yield from _wrong_dims(case, contract)
     if family(case.values) is None:
         yield f"{case.values!r} is not a family of values; there are {', '.join(item.name for item in FAMILIES)}"
-    if case.layout:
-        yield f"its layout is {case.layout!r}; this version draws contiguous inputs only"
-    named = {"variant": tuple(variant_values(case.variant)), "grads": tuple(filter(None, case.grads.split("+")))}
+    laid_out = [name for name in case.layouts if not name.startswith(GRADIENT)]
+    named = {"variant": tuple(variant_values(case.variant)), "grads": case.wanted, "layout": laid_out}
     for what, names in named.items():
         yield from _unknown(what, names, arguments)
 
@@ -93,5 +93,5 @@ def _wrong_size(name: str, size: int, contract: Contract) -> Iterator[str]:
 
 def _unknown(what: str, names: Collection[str], arguments: Collection[str]) -> Iterator[str]:
     for name in names:
-        if name not in arguments:
+        if name.partition("[")[0] not in arguments:
             yield f"its {what} names {name!r}, which the op does not take; it takes {', '.join(arguments)}"

@@ -114,6 +114,12 @@ def moves(x: torch.Tensor) -> torch.Tensor:
     return x * 2
 
 
+@register("bad::moves_and_raises")
+def moves_and_raises(x: torch.Tensor) -> torch.Tensor:
+    os.chdir("/")
+    raise FileNotFoundError("no tuned.json here")
+
+
 @register("bad::leaves_state")
 def leaves_state(x: torch.Tensor) -> torch.Tensor:
     torch.set_default_dtype(torch.float64)
