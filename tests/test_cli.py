@@ -218,7 +218,7 @@ class TestProcess:
         assert err == ""
         assert out.startswith("bad::gives_none  FAIL\n")
         assert "3 planned cases did not run" in out
-        assert out.endswith("may not merge (exit 2); interrupted: this is what was finished\n")
+        assert out.endswith("may not merge (exit 2); ended early: this is what was finished\n")
 
     def test_a_reader_that_leaves_does_not_open_the_gate(self):
         said = shell('set -o pipefail; "$@" 2>&1 | head -n 1', *BOTH)

@@ -163,7 +163,7 @@ def _summary(report: AuditReport) -> str:
     counts = Counter(op.verdict for op in report.ops)
     verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict]) or "nothing audited"
     cases = sum(len(op.cases) for op in report.ops)
-    ending = "" if report.complete else "; interrupted: this is what was finished"
+    ending = "" if report.complete else "; ended early: this is what was finished"
     gate = "may merge" if report.ok else "may not merge"
     audited = f"{_count(len(report.ops), 'op')}, {_count(cases, 'case')}"
     return f"{audited}: {verdicts}; {gate} (exit {report.exit_status}){ending}"

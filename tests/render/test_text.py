@@ -96,7 +96,7 @@ def test_what_closes_the_gate_stands_before_the_end():
 
 def test_an_interrupted_audit_says_so():
     text = render(replace(report(passing()), exit_status=2, complete=False), verbosity=-1)
-    assert text == "1 op, 2 cases: 1 PASS; may not merge (exit 2); interrupted: this is what was finished\n"
+    assert text == "1 op, 2 cases: 1 PASS; may not merge (exit 2); ended early: this is what was finished\n"
 
 
 def test_no_op_and_no_case():
