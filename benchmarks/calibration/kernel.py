@@ -30,8 +30,7 @@ class Op:
         borderline: Kernels that lose accuracy where their author may not know it; printed, never counted as alarms.
         faults: Kernels with a mistake inside, by the name of the mistake.
         shapes: Sizes by dimension name.
-        coarse: Kernels that round intermediate results to a narrow element type, each with the references that do so
-            too: beside any other it is less accurate by design.
+        coarse: Kernels that round intermediate results to the element type: right beside a reference that does so too.
         zero_mean: Targets that are right only where the values have mean zero (one-pass variances).
         cast: Element type of the output where it differs from that of the inputs.
     """
@@ -47,7 +46,7 @@ class Op:
     shapes: tuple[Mapping[str, int], ...] = ()
     families: tuple[str, ...] = ("normal", "large_mean", "outlier_row", "outlier_column")
     dtypes: tuple[str, ...] = ("float32", "float16", "bfloat16")
-    coarse: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    coarse: frozenset[str] = frozenset()
     zero_mean: frozenset[str] = frozenset()
     overflow: Overflow = "ieee"
     cast: str = ""

@@ -110,7 +110,7 @@ LAYER_NORM = Op(
         "by hand": by_hand(centre=True),
     },
     borderline={"one-pass": rounded(one_pass)},
-    coarse={"aten": frozenset()},  # the CPU's sums the gradients of weight and bias in their own type
+    coarse=frozenset({"aten"}),
     zero_mean=frozenset({"one-pass"}),
     faults={
         "accumulator": differentiable(lambda *at: layer_norm(*at, total=narrow)),
@@ -141,5 +141,6 @@ RMS_NORM = Op(
         "no row sum in backward": by_hand(centre=False, keep=False),
         "last row missing in weight grad": by_hand(centre=False, rows=slice(0, -1)),
     },
+    coarse=frozenset({"aten"}),
     shapes=ROWS,
 )

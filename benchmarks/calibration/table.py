@@ -41,8 +41,7 @@ def data(tally: Tally) -> dict[str, Any]:
         "faults": [
             {
                 "group": list(key), "planted": item.planted, "first": item.first, "above": item.above,
-                "above_missed": item.above_missed, "unjudged": item.unjudged,
-                "largest_missed": str(item.largest_missed),
+                "above_missed": item.above_missed, "unjudged": item.unjudged, "largest_missed": str(item.largest_missed),
             }
             for key, item in sorted(faults.items())
         ],

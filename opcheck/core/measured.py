@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -87,7 +86,6 @@ class Measured:
         reference_error, target_error: `max|reference - golden|` and `max|target - golden|`.
         rounding_floor: `max|round(golden) - golden|`.
         held_error: `max|target - golden|` over the `held` elements where the reference alone is not finite.
-        held_floor: `max ulp(golden)` over the same: one rounding, and the FP32 noise that may turn it the other way.
         overflow_gap: How far from the overflow bound an element is that one of target and rounded golden takes to
             Inf (or to the largest value) and the other does not; 0 where there is none. `overflow_at` is the place.
         misplaced: NaN and Inf that are not where golden has them.
@@ -96,7 +94,6 @@ class Measured:
         unequal: For integers and booleans, the elements that differ.
         max_ulp, reference_max_ulp: Largest error in units of `ulp(golden)`; `max_ulp_at` is the place of the first.
         existing_excess: Largest `|target - golden| / (atol + rtol |golden|)` where a tolerance is declared.
-        decoy, decoy_distance: The wrong answer nearest to golden (an input, another gradient), and how far it is.
         worst: The elements with the largest target error, worst first.
         digest: Digest of the target's bit pattern.
     """
@@ -110,7 +107,6 @@ class Measured:
     target_error: float = 0.0
     rounding_floor: float = 0.0
     held_error: float = 0.0
-    held_floor: float = 0.0
     held: int = 0
     overflow_gap: float = 0.0
     overflow_at: Element | None = None
@@ -122,8 +118,6 @@ class Measured:
     reference_max_ulp: float = 0.0
     max_ulp_at: Element | None = None
     existing_excess: float = 0.0
-    decoy: str = ""
-    decoy_distance: float = math.inf
     slices: tuple[AxisSlices, ...] = ()
     bias: Bias | None = None
     reference_bias: Bias | None = None

@@ -10,7 +10,6 @@ from tabulate import tabulate
 
 from opcheck.core.case import Case
 from opcheck.core.finding import Finding
-from opcheck.core.power import smallest_caught
 from opcheck.core.report import STAGES, AuditReport, CaseReport, OpReport, TensorRow
 from opcheck.core.verdict import Verdict
 
@@ -43,16 +42,8 @@ def _op(op: OpReport, verbosity: int) -> str:
     lines += _indent(about)
     lines += _indent(_table(op))
     lines.append(f"  tested: {_tested(op)}")
-    if op.coverage.pairs:
-        lines.append(f"  {op.coverage if verbosity > 0 else f'pairs covered: {op.coverage.whole}'}")
     lines += _listed("limitation", op.limitations, verbosity)
     lines += _listed("not covered", op.not_covered, verbosity)
-    lines += [f"  unproven: {problem}" for problem in op.problems]
-    if caught := smallest_caught(op.cases):
-        worst = max(caught.items(), key=lambda item: item[1][0])
-        lines.append(
-            f"  catches: one wrong element of any tensor, from {worst[1][0]:.1e} of the scale on; least of {worst[0]}"
-        )
     lines.append(f"  stages: {_stages(op)}")
     if verbosity > 0:
         lines += [f"  {case.verdict}  {case.id}  {case.seconds:.2f} s" for case in op.cases]

@@ -13,11 +13,9 @@ from typing import Any
 
 from opcheck.checks import all_checks, limits_by_check
 from opcheck.core.case import Case
-from opcheck.core.cases import Plan, Planned, coverage, plan_cases
-from opcheck.core.facts import Facts
+from opcheck.core.cases import Plan, Planned, plan_cases
 from opcheck.core.gate import apply_waivers, gate, waiver_problems
 from opcheck.core.policy import Policy, Waiver
-from opcheck.core.power import unproven
 from opcheck.core.report import AuditReport, CaseReport, OpReport
 from opcheck.core.select import matcher, select_ops
 from opcheck.core.stages import stages
@@ -28,7 +26,6 @@ from opcheck.run.isolate import Pool
 from opcheck.session.described import Registry, backend_of, describe, workers_environment
 from opcheck.session.fitting import fit
 from opcheck.session.handout import run_cases
-from opcheck.session.learning import learn
 from opcheck.session.options import Options, Progress, Silent
 from opcheck.worker import PRELOAD
 
@@ -38,10 +35,6 @@ __all__ = ["Options", "Progress", "Session", "Silent", "audit", "workers_environ
 @dataclass(slots=True, kw_only=True)
 class Session:
     """One open session: the policy, the worker pool, and what the registry holds.
-
-    Attributes:
-        skip: Modules that end the process that imports them.
-        facts: What a run of each planned op showed about it; `unlearnt` says why where that is nothing.
 
     Raises:
         PolicyError, UnknownOp, BadCase: The configuration or the command line is wrong.
@@ -54,8 +47,6 @@ class Session:
     pool: Pool
     registry: Registry
     skip: list[str] = field(default_factory=list)
-    facts: dict[str, Facts] = field(default_factory=dict)
-    unlearnt: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def open(cls, options: Options) -> Session:
@@ -139,7 +130,6 @@ class Session:
         if self.options.cases:
             return self._given_cases()
         wanted = matcher(self.options.keyword)
-        self._learn(self.ops)
         plans = {}
         for name in self.ops:
             plan = plan_cases(
@@ -148,23 +138,11 @@ class Session:
                 backend=self.backend,
                 seed=self.options.seed,
                 refused=self.registry.refused,
-                facts=self.facts[name],
-                budget=self.options.budget,
             )
-            if why := self.unlearnt.get(name):
-                missing = f"layouts and the use of outputs: what the op takes and gives could not be learnt: {why}"
-                plan = replace(plan, not_covered=(*plan.not_covered, missing))
             chosen = tuple(item for item in plan.cases if wanted(item.case.id))
             if chosen or not self.options.keyword:
                 plans[name] = replace(plan, cases=chosen)
         return plans
-
-    def _learn(self, ops: Sequence[str]) -> None:
-        unknown = [name for name in ops if name not in self.facts]
-        if unknown:
-            facts, problems = learn(self.pool, unknown, self.skip)
-            self.facts |= facts
-            self.unlearnt |= problems
 
     def _given_cases(self) -> dict[str, Plan]:
         plans: dict[str, Plan] = {}
@@ -237,14 +215,13 @@ class Session:
         limitations = list(dict.fromkeys(_limitations(ordered)))
         if facts["promoted"]:
             limitations.append("golden is the reference promoted to float64: it shares any mistake of the formula")
-        problems = tuple(unproven(ordered)) if self._whole else ()
         missing = list(plan.not_covered)
         unfinished = len(plan.cases) - len(ordered)
         if unfinished:
             missing.append(f"{unfinished} planned cases did not run")
         return OpReport(
             op=name,
-            verdict=worst([*(case.verdict for case in ordered), *(Verdict.INCONCLUSIVE for _ in problems)]),
+            verdict=worst(case.verdict for case in ordered),
             backend=self.registry.environment["device"],
             cases=ordered,
             limitations=tuple(limitations),
@@ -253,8 +230,6 @@ class Session:
             formula=contract.formula,
             kind=contract.kind,
             place=facts["place"],
-            problems=problems,
-            coverage=coverage(plan, (Case.parse(case.id) for case in ordered)),
         )
 
 

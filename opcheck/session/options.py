@@ -41,4 +41,3 @@ class Options:
     workers: int = 0
     timeout: float = 60.0
     exitfirst: bool = False
-    budget: float | None = None

@@ -1,4 +1,4 @@
-"""K070: the fake promises a transposed layout, the kernel returns a contiguous one."""
+"""`broken::fake_strides`: the fake promises a transposed layout, the kernel returns a contiguous one."""
 
 import torch
 
