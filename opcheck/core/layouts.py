@@ -17,15 +17,15 @@ class Layout:
     Attributes:
         bug: The mistake that it is for, as a sentence.
         rank: Fewest dimensions that it needs.
-        input, gradient: Whether inputs and upstream gradients get it.
+        for_inputs, for_gradients: Whether inputs and upstream gradients get it.
         same_values: Whether it leaves the logical values as drawn.
     """
 
     name: str
     bug: str
     rank: int = 1
-    input: bool = True
-    gradient: bool = True
+    for_inputs: bool = True
+    for_gradients: bool = True
     same_values: bool = True
 
 
@@ -39,8 +39,8 @@ LAYOUTS: tuple[Layout, ...] = (
         bug="Stride 0 along every dimension of a gradient, as .sum().backward() sends; along the first of an input.",
     ),
     Layout(name="channels_last", bug="Channels last in memory, as convolutions give.", rank=4),
-    Layout(name="ones", bug="A gradient of ones: a backward that skips work for it.", input=False, same_values=False),
-    Layout(name="zero", bug="A gradient of zeros: 0/0, and stale outputs.", input=False, same_values=False),
+    Layout(name="ones", bug="A gradient of ones: a backward that skips its work.", for_inputs=False, same_values=False),
+    Layout(name="zero", bug="A gradient of zeros: 0/0, and stale outputs.", for_inputs=False, same_values=False),
 )  # fmt: skip
 
 _BY_NAME = {layout.name: layout for layout in LAYOUTS}
