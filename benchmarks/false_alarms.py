@@ -48,7 +48,9 @@ def main():
         total["findings"] += len(findings)
         total["alarms"] += len(wrong)
         total["limitations"] += sum(finding.verdict is Verdict.PASS_WITH_LIMITATIONS for finding in findings)
-        print(f"seed {seed}: {len(cases)} cases, {len(wrong)} alarms, {time.perf_counter() - started:.0f} s", flush=True)
+        print(
+            f"seed {seed}: {len(cases)} cases, {len(wrong)} alarms, {time.perf_counter() - started:.0f} s", flush=True
+        )
         for case_id, finding in wrong:
             print(f"  {finding.verdict} {finding.check} {case_id} {finding.tensor}: {finding.detail}", flush=True)
     print(

@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 # Loaded by every Python process of the audit before anything else: Triton tells another version, or lost a function
 # that the repair replaces.
-SITECUSTOMIZE = '''
+SITECUSTOMIZE = """
 import importlib.abc
 import importlib.util
 import sys
@@ -34,7 +34,7 @@ class Altered(importlib.abc.MetaPathFinder):
 
 
 sys.meta_path.insert(0, Altered())
-'''
+"""
 
 FAKES = {
     "older": ("triton", 'module.__version__ = "3.8.0"', "Triton 3.8.0 is older than 3.9"),

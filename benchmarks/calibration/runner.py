@@ -97,7 +97,9 @@ def _run_cell(cell: Cell, settings: tuple[Setting, ...]) -> Tally:
     oracles = {
         name: Oracle(golden=golden, reference=tensors, conditions=conditions) for name, tensors in references.items()
     }
-    apt = {name: kernel for name, kernel in op.targets.items() if name not in op.zero_mean or cell.values != "large_mean"}
+    apt = {
+        name: kernel for name, kernel in op.targets.items() if name not in op.zero_mean or cell.values != "large_mean"
+    }
     targets = {name: _run(kernel, inputs, dy, cell.dtype) for name, kernel in apt.items()}
     borderline = {name: _run(kernel, inputs, dy, cell.dtype) for name, kernel in op.borderline.items()}
     wrong = {name: _run(kernel, inputs, dy, cell.dtype) for name, kernel in op.faults.items()}
@@ -159,9 +161,13 @@ def _fault(
             if not size:
                 continue
             mine = [judgement for judgement in found if judgement.tensor == item.tensor]
-            first = next((one.law for law in LAWS for one in mine if one.law == law and one.verdict is Verdict.FAIL), "")
+            first = next(
+                (one.law for law in LAWS for one in mine if one.law == law and one.verdict is Verdict.FAIL), ""
+            )
             gate = bench.gate(item, seen)
-            own = float((right[item.tensor].double() - bench.oracle.golden[item.tensor][bench.at]).abs().nan_to_num().max())
+            own = float(
+                (right[item.tensor].double() - bench.oracle.golden[item.tensor][bench.at]).abs().nan_to_num().max()
+            )
             above = gate.gate_valid and size > gate.value + own
             open_gate = any(one.verdict is Verdict.INCONCLUSIVE for one in mine)
             unit = max(gate.scale, gate.absolute_floor)
@@ -169,6 +175,7 @@ def _fault(
             counted = Caught(
                 planted=1, above=int(above), above_missed=int(above and not first),
                 unjudged=int(open_gate and not first), first={first: 1} if first else {},
+                limit=gate.value / unit if gate.gate_valid and unit else 0.0,
                 largest_missed=0.0 if first or open_gate else size / unit if unit else math.inf,
             )  # fmt: skip
             tally.faults.setdefault(key, Caught()).add(counted)

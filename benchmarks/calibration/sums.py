@@ -98,7 +98,8 @@ MEAN = Op(
     golden=lambda x: x.mean(-1),
     references={"aten": differentiable(lambda x: x.mean(-1)), "upcast": rounded(lambda x: x.mean(-1))},
     targets={
-        name: rounded(lambda x, order=order: order(x) / x.shape[-1]) for name, order in {"plain": plain, **ORDERS}.items()
+        name: rounded(lambda x, order=order: order(x) / x.shape[-1])
+        for name, order in {"plain": plain, **ORDERS}.items()
     },
     faults={
         "accumulator": differentiable(lambda x: narrow(x) / x.shape[-1]),

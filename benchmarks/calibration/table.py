@@ -41,7 +41,8 @@ def data(tally: Tally) -> dict[str, Any]:
         "faults": [
             {
                 "group": list(key), "planted": item.planted, "first": item.first, "above": item.above,
-                "above_missed": item.above_missed, "unjudged": item.unjudged, "largest_missed": str(item.largest_missed),
+                "above_missed": item.above_missed, "unjudged": item.unjudged, "limit": str(item.limit),
+                "largest_missed": str(item.largest_missed),
             }
             for key, item in sorted(faults.items())
         ],
@@ -94,13 +95,14 @@ def _faults(tally: Tally, by: Callable[[Fault], tuple[str, ...]]) -> str:
     rows = [
         [
             *key, item.planted, f"{item.caught / item.planted:.1%}", f"{item.unjudged / item.planted:.1%}", item.above,
-            item.above_missed, f"{item.largest_missed:.2g}",
+            item.above_missed, f"{item.limit:.2g}", f"{item.largest_missed:.2g}",
             ", ".join(f"{law} {item.first[law]}" for law in LAWS if law in item.first),
         ]
         for key, item in sorted(groups.items())
     ]  # fmt: skip
-    names = ("fault", "dtype", "op", "shape")[: len(rows[0]) - 7] if rows else ()
-    columns = ("planted", "caught", "no gate", "above limit", "of them missed", "largest missed / scale", "first")
+    names = ("fault", "dtype", "op", "shape")[: len(rows[0]) - 8] if rows else ()
+    columns = ("planted", "caught", "no gate", "above limit", "of them missed", "limit", "largest missed", "first")
+    # Limit and largest missed fault are relative to the tensor's scale.
     return _tabulated(rows, (*names, *columns))
 
 

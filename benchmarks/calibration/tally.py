@@ -42,6 +42,7 @@ class Caught:
     Attributes:
         above: Faults whose size exceeds the threshold plus the right target's own error.
         above_missed: Those of them that no law failed; the sentence of the table is that there are none.
+        limit: The largest printed detection limit (the threshold) of those with a valid gate, over its tensor's scale.
         unjudged: Faults that no law failed where the gate was invalid: INCONCLUSIVE, never PASS.
         largest_missed: Size of the largest missed fault over its tensor's scale.
     """
@@ -50,6 +51,7 @@ class Caught:
     above: int = 0
     above_missed: int = 0
     unjudged: int = 0
+    limit: float = 0.0
     largest_missed: float = 0.0
     first: dict[str, int] = field(default_factory=dict)
 
@@ -64,6 +66,7 @@ class Caught:
         self.above += other.above
         self.above_missed += other.above_missed
         self.unjudged += other.unjudged
+        self.limit = max(self.limit, other.limit)
         self.largest_missed = max(self.largest_missed, other.largest_missed)
         for law, count in other.first.items():
             self.first[law] = self.first.get(law, 0) + count

@@ -3,8 +3,8 @@
 Forward, with `lse = log(sum(exp(x)))`, smoothing e over C classes (Szegedy et al., 2016, section 7) and a weight z on
 the square of lse (Chowdhery et al., 2022, section 5):
 `loss = (1 - e) * (lse - x[target]) + e * (lse - mean(x)) + z * lse^2`.
-Backward: `dx = dloss * ((1 + 2 * z * lse) * softmax(x) - e / C - (1 - e) * onehot(target)) + dlse * softmax(x)`, with
-the softmax computed again from x: exp(x - lse) is off by the rounding of lse, 3e-5 for logits near 500.
+Backward: `dx = dloss * (softmax(x) - e / C - (1 - e) * onehot(target)) + (dlse + 2 * z * lse * dloss) * softmax(x)`,
+with the softmax computed again from x: exp(x - lse) is off by the rounding of lse, 3e-5 for logits near 500.
 """
 
 from typing import Literal, cast
@@ -120,12 +120,14 @@ def _backward_kernel(
     else:
         maximum, total = _maximum_and_total(x_ptr, classes, BLOCK)
         lse = maximum + tl.log(total)
-        scale = grad_loss * (1.0 + 2.0 * lse_square_scale * lse) + grad_lse
+        grad_lse += grad_loss * (2.0 * lse_square_scale) * lse
         for start in range(0, classes, BLOCK):
             at = start + lanes
             x = tl.load(x_ptr + at, mask=at < classes, other=float("-inf")).to(tl.float32)
             wanted = smoothing / classes + tl.where(at == target, 1.0 - smoothing, 0.0)
-            tl.store(grad_x_ptr + at, scale * (tl.exp(x - maximum) / total) - grad_loss * wanted, mask=at < classes)
+            p = tl.exp(x - maximum) / total
+            # The difference first: a p of nearly 1 cancels it, and the rest is small beside either.
+            tl.store(grad_x_ptr + at, grad_loss * (p - wanted) + grad_lse * p, mask=at < classes)
 
 
 def forward(

@@ -55,5 +55,7 @@ def test_the_quick_template_prints_its_table(typed_in):
 
 
 def test_every_file_that_the_readme_names_is_there():
-    for name in re.findall(r"`((?:docs|opcheck|tests|benchmarks)/[\w./-]+|CONTRIBUTING\.md)`", (ROOT / "README.md").read_text()):
+    for name in re.findall(
+        r"`((?:docs|opcheck|tests|benchmarks)/[\w./-]+|CONTRIBUTING\.md)`", (ROOT / "README.md").read_text()
+    ):
         assert (ROOT / name).exists(), name
