@@ -16,9 +16,9 @@ is called, and puts its folder on `sys.path`, so that the modules named in it im
 prints the table of an op that is not declared yet. Editors that know JSON Schema complete and check the file by its
 first line: `#:schema ./opcheck/schemas/registry.schema.json`.
 
-Only `kind`, `dtypes` and `dims` are required for an op. Limits stand under the name of their check: in `[defaults.CHECK]`
-for all ops, in `[op."ns::name".CHECK]` for one, and one level deeper for one element type. A limit that is looser than the
-one above it needs a `reason`. This page is made from the schema by `python docs/generate.py`.
+Only `kind`, `dtypes` and `dims` are required for an op. Limits stand under the name of their check: in
+`[defaults.CHECK]` for all ops, in `[op."ns::name".CHECK]` for one, and one level deeper for one element type. A limit
+that is looser than the one above it needs a `reason`. This page is made from the schema by `python docs/generate.py`.
 """
 
 

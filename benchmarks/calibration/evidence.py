@@ -14,7 +14,8 @@ from opcheck.checks import bias, numerics, slices, structure, ulp
 from opcheck.checks.gate import seeds_for, sibling_errors, threshold_of
 from opcheck.checks.protocol import Check, Seen, Subject
 from opcheck.core.case import Case, Dims
-from opcheck.core.laws import Threshold
+from opcheck.core.formats import format_of
+from opcheck.core.laws import FEW_ELEMENTS, Threshold
 from opcheck.core.measure import measure, measure_oracle
 from opcheck.core.measured import Measured
 from opcheck.core.outcome import (
@@ -27,7 +28,7 @@ from opcheck.core.outcome import (
     Returned,
     Siblings,
 )  # fmt: skip
-from opcheck.core.policy import Contract
+from opcheck.core.policy import WIDE, Contract
 from opcheck.core.verdict import Verdict
 from opcheck.run.elements import element_errors
 from opcheck.run.pooling import pooled
@@ -178,21 +179,24 @@ def _numerics(item: Measured, seen: Seen, case: Case, limits: Any) -> float:
 def _slices(item: Measured, seen: Seen, case: Case, limits: Any) -> float:
     drawn = _drawn(item, seen, case)
     factor, found = limits.slice_factor.of(item.dtype), 0.0
+    least = slices.LEAST_WIDE_QUOTIENT * format_of(item.dtype).unit if item.dtype in WIDE else 0.0
     for axis in item.slices:
         if axis.judged_share >= slices.FEWEST_JUDGED:
-            reference = max(axis.reference_quotient, drawn.slices.get(axis.axis, 0.0) if drawn else 0.0)
+            reference = max(axis.reference_quotient, drawn.slices.get(axis.axis, 0.0) if drawn else 0.0, least)
             found = max(found, _over(axis.target_quotient, factor * reference))
     return found
 
 
 def _ulp(item: Measured, seen: Seen, case: Case, limits: Any) -> float:
+    if item.dtype in WIDE and item.judged < FEW_ELEMENTS:
+        return 0.0
+    plain = max(limits.max_ulp, item.reference_max_ulp if item.dtype not in WIDE else 0.0)
     for outcome in seen.values():
         if isinstance(outcome, Returned) and isinstance(outcome.evidence, ElementErrors):
             detailed = outcome.evidence.find(item.tensor)
-            if detailed is not None and item.max_ulp > limits.max_ulp and item.dtype in ("float32", "float64"):
+            if detailed is not None and item.max_ulp > plain:
                 return detailed.excess
-    narrow = item.dtype not in ("float32", "float64")
-    return _over(item.max_ulp, max(limits.max_ulp, item.reference_max_ulp if narrow else 0.0))
+    return _over(item.max_ulp, plain)
 
 
 def _bias(item: Measured, seen: Seen, case: Case, limits: Any) -> float:
@@ -205,7 +209,7 @@ def _bias(item: Measured, seen: Seen, case: Case, limits: Any) -> float:
         (target.upward, target.upward_error, reference.upward),
     )
     return max(
-        min(_over(abs(mean), bias.SIGNIFICANT * error), _over(min(abs(mean), abs(mean - other)), allowed))
+        min(_over(abs(mean), bias.SIGNIFICANT * error), _over(max(abs(mean) - abs(other), 0.0), allowed))
         for mean, error, other in ways
     )
 

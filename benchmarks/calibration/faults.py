@@ -84,7 +84,7 @@ PLANTED = {
 
 
 def farthest(faulty: Tensor, right: Tensor) -> float:
-    """Return the largest change that a fault made, in the unit of the tensor; Inf where it made NaN or Inf."""
+    """Return how far two tensors are apart, in their unit; Inf where one has a NaN or Inf that the other has not."""
     a, b = upcast_exact(faulty), upcast_exact(right)
     change = torch.where((a == b) | (a.isnan() & b.isnan()), 0.0, (a - b).abs())
     return float(change.nan_to_num(nan=torch.inf).max())

@@ -95,7 +95,7 @@ KERNELS = {"softmax": softmax, "rms_norm": rms_norm, "silu": _elementwise(_silu)
 
 
 def with_triton(ops: tuple[Op, ...]) -> tuple[Op, ...]:
-    """Return the ops with the Triton targets that there are, first in line, so that faults are planted into them."""
+    """Return the ops with the Triton targets that there are."""
     return tuple(
         replace(op, targets={"triton": KERNELS[op.name], **op.targets}) if op.name in KERNELS else op for op in ops
     )

@@ -30,7 +30,8 @@ class Op:
         borderline: Kernels that lose accuracy where their author may not know it; printed, never counted as alarms.
         faults: Kernels with a mistake inside, by the name of the mistake.
         shapes: Sizes by dimension name.
-        coarse: Kernels that round intermediate results to the element type: right beside a reference that does so too.
+        coarse: Kernels that round intermediate results to a narrow element type, each with the references that do so
+            too: beside any other it is less accurate by design.
         zero_mean: Targets that are right only where the values have mean zero (one-pass variances).
         cast: Element type of the output where it differs from that of the inputs.
     """
@@ -46,7 +47,7 @@ class Op:
     shapes: tuple[Mapping[str, int], ...] = ()
     families: tuple[str, ...] = ("normal", "large_mean", "outlier_row", "outlier_column")
     dtypes: tuple[str, ...] = ("float32", "float16", "bfloat16")
-    coarse: frozenset[str] = frozenset()
+    coarse: Mapping[str, frozenset[str]] = field(default_factory=dict)
     zero_mean: frozenset[str] = frozenset()
     overflow: Overflow = "ieee"
     cast: str = ""

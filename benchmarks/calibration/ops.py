@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from benchmarks.calibration import contraction, elementwise, norms, softmax, sums
 from benchmarks.calibration.kernel import Op
 
@@ -26,8 +28,10 @@ def ops_for(backend: str) -> tuple[Op, ...]:
     """Return the ops with the targets that exist on a backend: Triton's own on a GPU."""
     if backend != "cuda":
         return OPS
+    # There aten's layer norm sums in FP32 whatever the element type.
+    ops = tuple(replace(op, coarse={}) if op is norms.LAYER_NORM else op for op in OPS)
     try:
         from benchmarks.calibration.gpu import with_triton
     except ImportError:
-        return OPS
-    return with_triton(OPS)
+        return ops
+    return with_triton(ops)

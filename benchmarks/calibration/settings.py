@@ -73,9 +73,9 @@ def _limits() -> Iterator[Setting]:
         given = {"slices": k(slice_factor=ByWidth(narrow=4.0, wide=value))}
         yield Setting(name=f"slice k wide {value:g}", laws=("slices",), limits=given, wide=True)
     for value in (0.03, 0.0625, 0.125, 0.25):
-        given = {"bias": means(max_bias=ByWidth(narrow=value, wide=4.0))}
+        given = {"bias": means(max_bias=ByWidth(narrow=value, wide=8.0))}
         yield Setting(name=f"bias narrow {value:g}", laws=("bias",), limits=given, wide=False)
-    for value in (0.5, 1.0, 2.0, 4.0, 8.0):
+    for value in (1.0, 2.0, 4.0, 8.0, 16.0):
         given = {"bias": means(max_bias=ByWidth(narrow=0.125, wide=value))}
         yield Setting(name=f"bias wide {value:g}", laws=("bias",), limits=given, wide=True)
     for value in (1.0, 1.5, 2.0, 3.0, 4.0):
@@ -86,7 +86,7 @@ def _judged() -> Iterator[Setting]:
     both = ("numerics", "slices")
     for count in (0, 2, 4, 8, 16):
         yield Setting(name=f"siblings {count}", laws=both, constant=(laws, "SIBLING_SEEDS", count))
-    for count in (1, 16, 64, 256):
+    for count in (1, 16, 64, 256, 10**9):
         yield Setting(name=f"few elements {count}", laws=both, constant=(laws, "FEW_ELEMENTS", count))
     for ulps in (0.0, 1.0, 2.0, 4.0):
         yield Setting(
@@ -94,6 +94,11 @@ def _judged() -> Iterator[Setting]:
         )
     for share in (0.1, 0.5, 0.9):
         yield Setting(name=f"slice share {share:g}", laws=("slices",), constant=(slices_check, "FEWEST_JUDGED", share))
+    for units in (0.0, 1.0, 4.0, 16.0):
+        yield Setting(
+            name=f"slice least {units:g}", laws=("slices",), constant=(slices_check, "LEAST_WIDE_QUOTIENT", units),
+            wide=True,
+        )  # fmt: skip
     for errors in (0.0, 3.0, 6.0, 9.0):
         yield Setting(name=f"bias z {errors:g}", laws=("bias",), constant=(bias_check, "SIGNIFICANT", errors))
 
@@ -107,12 +112,14 @@ def _measured() -> Iterator[Setting]:
         ("bias distinct", "bias", bias, "DISTINCT", (8, 64)),
         ("bias clip x", "bias", bias, "CLIP", (2, 4, 16)),
         ("ulp neighbours", "ulp", elements, "NEIGHBOURS", (32, 256, 2048)),
-        ("ulp E x", "ulp", elements, "ON_REFERENCE", (2.0, 4.0, 8.0, 16.0, 32.0)),
+        ("ulp E x", "ulp", elements, "ON_REFERENCE", (2.0, 4.0, 8.0, 16.0, 32.0, 64.0)),
+        ("ulp narrow noise", "ulp", elements, "NARROW_NOISE", (0.0, 2.0**-24, 2.0**-22, 2.0**-20)),
     )
     for name, law, module, constant, values in rows:
         for value in values:
-            other = {"narrow": 0.125 * value, "wide": 4.0 * value} if constant == "CLIP" else value
+            other = {"narrow": 0.125 * value, "wide": 8.0 * value} if constant == "CLIP" else value
+            widths = {"NARROW_NOISE": False, "NEIGHBOURS": True, "ON_REFERENCE": True}
             yield Setting(
                 name=f"{name} {value:g}", laws=(law,), constant=(module, constant, other), remeasure=True,
-                wide=True if law == "ulp" else None,
+                wide=widths.get(constant),
             )  # fmt: skip

@@ -99,7 +99,7 @@ SOFTMAX = Op(
         "no row sum in backward": by_hand(saved=False, keep=False),
         "half gradient": by_hand(saved=False, factor=0.5),
     },
-    coarse=frozenset({"aten", "by hand, saved"}),
+    coarse={"aten": frozenset({"in dtype"}), "by hand, saved": frozenset({"aten", "in dtype"})},
     shapes=ROWS,
     families=FAMILIES,
 )

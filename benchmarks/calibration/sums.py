@@ -10,8 +10,8 @@ from benchmarks.calibration.kernel import Op, Tensors, differentiable, padded, r
 ROWS = tuple(
     {"rows": rows, "cols": cols}
     for rows, cols in (
-        (1, 1), (1, 7), (1, 129), (2, 32), (3, 129), (5, 7), (9, 129), (9, 1024), (33, 32), (64, 1), (64, 129), (64, 1024),
-        (3, 4096),
+        (1, 1), (1, 7), (1, 129), (2, 32), (3, 129), (5, 7), (9, 129), (9, 1024), (33, 32), (64, 1), (64, 129),
+        (64, 1024), (3, 4096),
     )
 )  # fmt: skip
 

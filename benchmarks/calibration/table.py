@@ -22,7 +22,10 @@ def text(tally: Tally) -> str:
     parts += ["# Right kernels, op by op: the worst of each law", _worst(tally)]
     parts += ["# Alarms", _alarms(tally), "# Gate invalid (INCONCLUSIVE) for right kernels", _invalid(tally)]
     parts += ["# Kernels that lose accuracy: failed by a law (not counted as alarms)", _borderline(tally)]
-    parts += ["# Planted faults", _faults(tally, lambda key: (key.fault, key.dtype))]
+    parts += [
+        "# Planted faults (limit and largest missed fault: over the tensor's scale)",
+        _faults(tally, lambda key: (key.fault, key.dtype)),
+    ]
     parts += ["# Planted faults by op and shape", _faults(tally, lambda key: (key.fault, key.dtype, key.op, key.sizes))]
     if any(key.setting != STANDING for key in tally.ratios):
         parts += ["# The constants at other values (one seed in some)", _settings(tally)]
@@ -41,7 +44,8 @@ def data(tally: Tally) -> dict[str, Any]:
         "faults": [
             {
                 "group": list(key), "planted": item.planted, "first": item.first, "above": item.above,
-                "above_missed": item.above_missed, "unjudged": item.unjudged, "limit": str(item.limit),
+                "above_missed": item.above_missed, "unjudged": item.unjudged,
+                "limit": str(item.limit),
                 "largest_missed": str(item.largest_missed),
             }
             for key, item in sorted(faults.items())
@@ -102,7 +106,6 @@ def _faults(tally: Tally, by: Callable[[Fault], tuple[str, ...]]) -> str:
     ]  # fmt: skip
     names = ("fault", "dtype", "op", "shape")[: len(rows[0]) - 8] if rows else ()
     columns = ("planted", "caught", "no gate", "above limit", "of them missed", "limit", "largest missed", "first")
-    # Limit and largest missed fault are relative to the tensor's scale.
     return _tabulated(rows, (*names, *columns))
 
 

@@ -44,7 +44,7 @@ class Caught:
         above_missed: Those of them that no law failed; the sentence of the table is that there are none.
         limit: The largest printed detection limit (the threshold) of those with a valid gate, over its tensor's scale.
         unjudged: Faults that no law failed where the gate was invalid: INCONCLUSIVE, never PASS.
-        largest_missed: Size of the largest missed fault over its tensor's scale.
+        largest_missed: Size of the largest missed fault, over its tensor's scale.
     """
 
     planted: int = 0

@@ -8,11 +8,15 @@ from typing import ClassVar
 from opcheck.checks.gate import seeds_for, sibling_errors
 from opcheck.checks.protocol import Control, LimitsOf, Seen, Subject, compared, example
 from opcheck.core.finding import Finding
+from opcheck.core.formats import format_of
 from opcheck.core.measured import AxisSlices, Measured
 from opcheck.core.outcome import Compare, Compared, Returned, Siblings, Trial
-from opcheck.core.policy import ByWidth, limit
+from opcheck.core.policy import WIDE, ByWidth, limit
 from opcheck.core.verdict import Verdict
 
+# Wide types: an exp2-based exponential is off by |x| / 2 units of roundoff or so where exp is off by one, and the
+# reference may be exact in every slice.
+LEAST_WIDE_QUOTIENT = 4.0  # units of roundoff that the reference is taken to be off by in its worst slice
 FEWEST_JUDGED = 0.5  # share of the slices of an axis; below it the axis says nothing
 
 
@@ -53,8 +57,9 @@ class Slices:
         for item in evidence.tensors if evidence else ():
             drawn = sibling_errors(seen, evidence, subject.case, item.tensor) if evidence else None
             beside = drawn.slices if drawn else {}
+            least = LEAST_WIDE_QUOTIENT * format_of(item.dtype).unit if item.dtype in WIDE else 0.0
             axes = [
-                replace(axis, reference_quotient=max(axis.reference_quotient, beside.get(axis.axis, 0.0)))
+                replace(axis, reference_quotient=max(axis.reference_quotient, beside.get(axis.axis, 0.0), least))
                 for axis in item.slices
                 if axis.judged_share >= FEWEST_JUDGED
             ]

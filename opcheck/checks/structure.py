@@ -9,6 +9,7 @@ from typing import ClassVar
 from opcheck.checks.gate import GateLimits, place, seeds_for, sibling_errors, threshold_of
 from opcheck.checks.protocol import Control, LimitsOf, Seen, Subject, broken, compared, example
 from opcheck.core.finding import Finding
+from opcheck.core.laws import Threshold
 from opcheck.core.measured import Element, Measured, Misplaced
 from opcheck.core.outcome import (
     Compare,
@@ -98,11 +99,11 @@ class Structure:
                     f"overflow on one side only, {item.overflow_gap:.1e} from the bound, allowed {gate.value:.1e}, "
                     f"{place(item.overflow_at)}"
                 )
-            elif item.held_error > gate.absolute_floor and math.isfinite(item.held_error):
+            elif math.isfinite(item.held_error) and item.held_error > (held := _held_floor(item, gate)):
                 found = Verdict.FAIL
                 detail = (
                     f"where the reference is not finite ({item.held} elements) the target is held to the rounding "
-                    f"floor: measured {item.held_error:.1e}, allowed {gate.absolute_floor:.1e}"
+                    f"floor: measured {item.held_error:.1e}, allowed {held:.1e}"
                 )
         if found is Verdict.PASS and (item.void or item.alike):
             found = Verdict.PASS_WITH_LIMITATIONS
@@ -130,6 +131,10 @@ class Structure:
             Control(name=name, expect=expect, seen={Compare(): outcome}, subject=example())
             for name, expect, outcome in cases
         )
+
+
+def _held_floor(item: Measured, gate: Threshold) -> float:
+    return max(gate.absolute_floor, item.held_floor)
 
 
 def _limitation(item: Measured) -> str:

@@ -10,7 +10,7 @@ from opcheck.core.measured import Bias
 
 FEWEST = 256  # judged elements
 DISTINCT = 64  # values of |golden|; fewer make one value's rounding look like a bias
-CLIP = {"narrow": 0.5, "wide": 16.0}  # ulps: 4 x the limits, so that one outlier is not a bias
+CLIP = {"narrow": 0.5, "wide": 32.0}  # ulps: 4 x the limits, so that one outlier is not a bias
 
 
 def bias_of(values: Tensor, g: Tensor, r: Tensor, step: Tensor, compared: Tensor, fmt: Format) -> Bias | None:

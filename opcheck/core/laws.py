@@ -53,15 +53,24 @@ def siblings_needed(measured: Measured) -> int:
     """Say how many sibling seeds the reference's error is to be taken over; 0 where one draw is enough.
 
     Wide types compare two draws of rounding noise of the same size, and few elements give few draws: equally good
-    float32 sums would fail 21 % of the time at 1 element.
+    float32 sums would fail 21 % of the time at 1 element. Of a narrow type with many elements one draw mostly says
+    enough; where the target is beyond it, the reference may have been lucky (a gradient that nearly cancels), and only
+    then the siblings are asked: they can raise a threshold, never lower it.
     """
     if measured.judged == 0:
         return 0
-    if measured.dtype not in WIDE and measured.judged >= FEW_ELEMENTS:
+    if measured.dtype not in WIDE and measured.judged >= FEW_ELEMENTS and not _beyond_one_draw(measured):
         return 0
     if measured.judged >= MANY_ELEMENTS:
         return 1
     return min(MOST_SIBLINGS, max(SIBLING_SEEDS, -(-FEW_ELEMENTS // measured.judged)))
+
+
+def _beyond_one_draw(measured: Measured) -> bool:
+    """Say whether the target is further off than one draw of the reference explains, in all or in a slice."""
+    allowed = 2.0 * measured.reference_error + measured.rounding_floor
+    slices = any(axis.target_quotient > axis.reference_quotient for axis in measured.slices)
+    return measured.target_error > allowed or slices
 
 
 def threshold(

@@ -206,6 +206,7 @@ def _with_disorder(plain: Measured, trio: _Trio, fmt: Format, overflow: Overflow
         overflow_gap=float(gap.max()),
         overflow_at=trio.element(int(gap.argmax())) if float(gap.max()) > 0 else None,
         held_error=float(_where(held, (t - g).abs()).max()),
+        held_floor=float(_where(held, ulp(g, fmt)).max()),
         held=int(held.sum()),
         void=int(void.sum()),
         alike=int(alike.sum()),

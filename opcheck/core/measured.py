@@ -86,6 +86,7 @@ class Measured:
         reference_error, target_error: `max|reference - golden|` and `max|target - golden|`.
         rounding_floor: `max|round(golden) - golden|`.
         held_error: `max|target - golden|` over the `held` elements where the reference alone is not finite.
+        held_floor: `max ulp(golden)` over the same: one rounding, and the FP32 noise that may turn it the other way.
         overflow_gap: How far from the overflow bound an element is that one of target and rounded golden takes to
             Inf (or to the largest value) and the other does not; 0 where there is none. `overflow_at` is the place.
         misplaced: NaN and Inf that are not where golden has them.
@@ -107,6 +108,7 @@ class Measured:
     target_error: float = 0.0
     rounding_floor: float = 0.0
     held_error: float = 0.0
+    held_floor: float = 0.0
     held: int = 0
     overflow_gap: float = 0.0
     overflow_at: Element | None = None
