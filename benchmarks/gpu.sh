@@ -10,19 +10,21 @@ unset TRITON_INTERPRET
 step() { # seconds, name, command...
     local limit=$1 name=$2 start=$SECONDS
     shift 2
-    timeout "$limit" "$@" >"$out/$name.txt" 2>&1
+    timeout -s INT -k 20 "$limit" "$@" >"$out/$name.txt" 2>&1
     echo "$name: status $? after $((SECONDS - start)) s"
 }
 if [ "${TABLES:-0}" = 1 ]; then step 90 tables python3 benchmarks/interpreter_tables.py --out "$out"; fi
-step 240 audit python3 -m opcheck audit --all --backend cuda --level full -n 8 --timeout 120 --durations 10 \
+step 120 parity python3 benchmarks/parity.py dump "$out/answers.npz" --level quick
+step 240 audit python3 -m opcheck audit --all --backend cuda --level "${LEVEL:-full}" -n 14 --timeout 120 --durations 10 \
     --format table --format "json=$out/audit.json"
-step 90 parity python3 benchmarks/parity.py dump "$out/answers.npz"
-step 180 calibrate python3 benchmarks/calibrate.py --device cuda --json "$out/calibrate.json"
-for seed in 1 2; do
-    step 40 "quick$seed" python3 -m opcheck audit --all --backend cuda --level quick --seed "$seed" -n 8 -q
+gzip -f "$out/audit.json"
+step "${CALIBRATE:-150}" calibrate python3 benchmarks/calibrate.py --device cuda --seeds "${SEEDS:-60}" \
+    --json "$out/calibrate.json"
+for seed in ${QUICK_SEEDS:-}; do
+    step 40 "quick$seed" python3 -m opcheck audit --all --backend cuda --level quick --seed "$seed" -n 14 -q
 done
 [ -f "$out/tables.txt" ] && tail -n 15 "$out/tables.txt"
 echo "== parity"; tail -n 3 "$out/parity.txt"
-for seed in 1 2; do echo "== quick $seed"; tail -n 12 "$out/quick$seed.txt"; done
+for seed in ${QUICK_SEEDS:-}; do echo "== quick $seed"; tail -n 12 "$out/quick$seed.txt"; done
 echo "== calibrate"; tail -n 60 "$out/calibrate.txt"
 echo "== audit"; tail -n 60 "$out/audit.txt" | cut -c1-400
