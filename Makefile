@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= auto
 
-.PHONY: audit test test-slow lint format clean
+.PHONY: audit test test-slow gallery lint format clean
 
 audit: $(VENV)/.ready
 	$(BIN)/python -m opcheck audit --all
@@ -14,6 +14,9 @@ test: $(VENV)/.ready
 
 test-slow: $(VENV)/.ready
 	$(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile -m slow
+
+gallery: $(VENV)/.ready
+	$(BIN)/python benchmarks/gallery.py -o docs/gallery.md
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check .

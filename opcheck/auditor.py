@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 from opcheck.checks.protocol import Check, LimitsOf, Seen, Subject
+from opcheck.core.behaviour import REFUSAL
 from opcheck.core.case import Case
 from opcheck.core.finding import Finding
 from opcheck.core.outcome import Compare, Compared, Outcome, Returned, Trial
+from opcheck.core.outside import outside
 from opcheck.core.policy import Policy, limits_for
 from opcheck.core.report import CaseReport, TensorRow, verdict_of
 from opcheck.core.verdict import Verdict
@@ -26,7 +29,7 @@ class Executes(Protocol):
 def audit_case(subject: Subject, checks: Mapping[str, Check], policy: Policy, executor: Executes) -> CaseReport:
     """Audit one case: ask the checks what they need, run it, and ask again while their answers raise new questions."""
     started = time.perf_counter()
-    skipped = {name: why for name, check in checks.items() if (why := check.applies(subject))}
+    skipped = {name: why for name, check in checks.items() if (why := _inapplicable(name, check, subject))}
     active = {name: check for name, check in checks.items() if name not in skipped}
     seen: dict[Trial, Outcome] = {}
     for _ in range(ROUNDS):
@@ -55,6 +58,13 @@ def judge(checks: Mapping[str, Check], subject: Subject, seen: Seen, policy: Pol
     return tuple(findings)
 
 
+def _inapplicable(name: str, check: Check, subject: Subject) -> str:
+    """Return why a check has nothing to say; of a case outside of the contract only its refusal can be judged."""
+    if name != REFUSAL and outside(subject.contract, subject.case):
+        return "the case is outside of the contract: it must be refused"
+    return check.applies(subject)
+
+
 def _plan(checks: Mapping[str, Check], subject: Subject, seen: Seen, policy: Policy) -> tuple[Trial, ...]:
     """Return the trials still wanted, each once; nothing more is asked of a case whose comparison did not come back."""
     first = seen.get(Compare())
@@ -79,7 +89,7 @@ def _limits(check: Check, subject: Subject, policy: Policy, name: str) -> Limits
 def _rows(findings: tuple[Finding, ...], seen: Seen) -> tuple[TensorRow, ...]:
     outcome = seen.get(Compare())
     evidence = outcome.evidence if isinstance(outcome, Returned) else None
-    dtypes = {item.tensor: item.dtype for item in evidence.tensors} if isinstance(evidence, Compared) else {}
+    tensors = {item.tensor: item for item in evidence.tensors} if isinstance(evidence, Compared) else {}
     rows = []
     for item in findings:
         if item.check != "numerics" or not item.numbers:
@@ -88,7 +98,7 @@ def _rows(findings: tuple[Finding, ...], seen: Seen) -> tuple[TensorRow, ...]:
         rows.append(
             TensorRow(
                 tensor=item.tensor,
-                dtype=dtypes.get(item.tensor, ""),
+                dtype=tensors[item.tensor].dtype if item.tensor in tensors else "",
                 reference_error=item.numbers["reference_error"],
                 target_error=item.numbers["target_error"],
                 reference_relative_error=item.numbers["reference_relative_error"],
@@ -97,6 +107,9 @@ def _rows(findings: tuple[Finding, ...], seen: Seen) -> tuple[TensorRow, ...]:
                 protocol_threshold=item.numbers["protocol_threshold"],
                 gate_valid=bool(item.numbers["gate_valid"]),
                 verdict=verdict_of(tuple(others)),
+                scale=item.numbers["scale"],
+                decoy=tensors[item.tensor].decoy if item.tensor in tensors else "",
+                decoy_distance=tensors[item.tensor].decoy_distance if item.tensor in tensors else math.inf,
             )
         )
     return tuple(rows)

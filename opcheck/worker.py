@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +26,15 @@ PRELOAD = (
 def serve(channel: Any, payload: Mapping[str, Any]) -> None:
     """Answer items until told to stop.
 
-    An item `{"describe": true}` is answered by what the registry holds, `{"audit": ...}` by one report per case.
+    An item `{"describe": true}` is answered by what the registry holds, `{"facts": op}` by what one run of an op
+    shows, and one with cases by one report per case.
     """
     prepare(payload["backend"])
     for item in channel.items():
         if "describe" in item:
             _describe(channel, payload, item)
+        elif "facts" in item:
+            _learn(channel, payload, item)
         else:
             _audit(channel, payload, item)
 
@@ -80,6 +84,36 @@ def _describe(channel: Any, payload: Mapping[str, Any], item: Mapping[str, Any])
     refused = {dtype: why for dtype in DTYPES if backend == "cpu" and (why := interpreter.trusted(dtype))}
     found = {"ops": ops, "failures": failures, "refused": refused, "environment": environment(backend)}
     channel.send({"registry": found})
+
+
+def _learn(channel: Any, payload: Mapping[str, Any], item: Mapping[str, Any]) -> None:
+    import torch
+
+    from opcheck.checks import limits_by_check
+    from opcheck.core.report import to_json
+    from opcheck.declared import load
+    from opcheck.errors import OpcheckError
+    from opcheck.registry import spec
+    from opcheck.run.facts import facts_of
+    from opcheck.run.probe import launches_of
+    from opcheck.run.roles import RoleFailed
+    from opcheck.run.surroundings import kept
+
+    _import(payload, item["skip"], lambda name: None)
+    device = torch.device(payload["backend"])
+    op = spec(item["facts"])
+    contract = load(Path(payload["registry"]), limits_by_check()).ops[op.name]
+    try:
+        with kept():
+            facts = facts_of(op, contract, device)
+    except (RoleFailed, OpcheckError) as error:
+        channel.send({"unlearnt": str(error)})
+        return
+    channel.send({"learnt": to_json(facts)})
+    # Only now, so that a target which ends the process takes no more than its launches with it.
+    with kept():
+        launches, configs = launches_of(op, contract, device)
+    channel.send({"learnt": to_json(replace(facts, launches=launches, configs=configs))})
 
 
 def _audit(channel: Any, payload: Mapping[str, Any], item: Mapping[str, Any]) -> None:

@@ -23,7 +23,14 @@ from tests.command_line import opcheck as call
 
 REGISTRY = str(ROOT / "tests/bad/registry.toml")
 RIGHT = "bad::right[float32;n=4;{};;;;0]@cpu"
-SUMMARY = "1 op, 3 cases: 1 PASS; may merge (exit 0)"
+FEW = ("--level", "quick", "--budget", "0")
+CASES = (
+    *(RIGHT.format(values) for values in ("normal", "large_mean", "zeros", "tail")),
+    "bad::right[float32;n=4;normal;grad:out=expanded;;;0]@cpu",
+    "bad::right[float32;n=4;normal;x=padded;;;0]@cpu",
+    "bad::right[float32;n=0;normal;;;;0]@cpu",
+)
+SUMMARY = f"1 op, {len(CASES)} cases: 1 PASS; may merge (exit 0)"
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +75,8 @@ class TestCases:
                 "bad::right[float32;n=4;normal;;eps=one;;0]@cpu",
                 "variant 'eps=one' should read name=value, the value in",
             ),
+            ("bad::right[float32;n=4;normal;;%size=1;;0]@cpu", "%size is not a reserved name; there is %config"),
+            ("bad::right[float32;n=4;normal;;%config=-1;;0]@cpu", "%config is -1; it should be an integer of 0 or mor"),
             ("bad::right[float32;n=4;normal;;;y;0]@cpu", "its grads names 'y', which the op does not take; it takes x"),
             ("bad::right[float32;n=4;normal;;;;first]@cpu", "seed 'first' is not an integer"),
             ("bad::right[float32;n=4;normal;;;0]@cpu", "has 6 fields between the brackets; the form is op[dtype;dims;"),
@@ -87,10 +96,20 @@ class TestCases:
         assert [item["id"] for item in json.loads(said.out)["ops"][0]["cases"]] == [case]
 
     def test_collect_prints_the_cases_and_runs_none(self):
-        said = call("audit", "bad::right", "--co")
+        said = call("audit", "bad::right", "--co", *FEW)
         assert said.status == 0
-        assert said.out.split() == [RIGHT.format(values) for values in ("normal", "large_mean", "zeros")]
-        assert said.err == "3 cases of 1 ops\n"
+        assert said.out.split() == list(CASES)
+        about, total = said.err.splitlines()
+        assert re.match(
+            r"bad::right: 7 cases, about \d+(\.\d)? s of one core; pairs covered: \d+ of \d+ \(dtype x v", about
+        )
+        assert total == "7 cases of 1 ops"
+
+    def test_a_budget_adds_cases_that_combine_options(self):
+        few, more = (call("audit", "bad::right", "--co", "--budget", budget).out.split() for budget in ("0", "4"))
+        assert set(few) < set(more)
+        assert set(CASES) <= set(few)
+        assert call("audit", "bad::right", "--co", "--budget", "-1").status == 4
 
     def test_an_expression_that_matches_nothing(self):
         said = call("audit", "--all", "-k", "nothing")
@@ -100,7 +119,7 @@ class TestCases:
         assert call("audit", "--all", "-k", "nothing", "--co").status == 5
 
     def test_an_expression_leaves_out_the_ops_that_it_does_not_match(self):
-        said = call("audit", "--all", "-k", "right and zeros", "-q")
+        said = call("audit", "--all", "-k", "right and zeros", "-q", *FEW)
         assert (said.status, said.out) == (0, "1 op, 1 case: 1 PASS; may merge (exit 0)\n")
 
     def test_an_op_that_there_is_not(self):
@@ -112,33 +131,33 @@ class TestCases:
 @pytest.mark.usefixtures("workers")
 class TestOutput:
     def test_json_in_a_file_beside_the_table(self, tmp_path):
-        said = call("audit", "bad::right", "--format", "table", "--format", f"json={tmp_path / 'report.json'}")
+        said = call("audit", "bad::right", *FEW, "--format", "table", "--format", f"json={tmp_path / 'report.json'}")
         report = json.loads((tmp_path / "report.json").read_text())
         assert (said.status, report["exit_status"], report["verdict"]) == (0, 0, "PASS")
         assert said.out.startswith("bad::right  PASS\n")
         assert said.out.endswith(f"{SUMMARY}\n")
-        assert said.err == "3 of 3 cases\n"
+        assert said.err == "7 of 7 cases\n"
 
     def test_quiet_and_verbose(self):
-        quiet, plain, verbose = (call("audit", "bad::right", *flags) for flags in (["-q"], [], ["-v"]))
+        quiet, plain, verbose = (call("audit", "bad::right", *FEW, *flags) for flags in (["-q"], [], ["-v"]))
         assert quiet.out == f"{SUMMARY}\n"
         assert quiet.err == ""
         assert RIGHT.format("zeros") not in plain.out
         assert f"  PASS  {RIGHT.format('zeros')}  " in verbose.out
 
     def test_durations(self):
-        said = call("audit", "bad::right", "-q", "--durations", "2")
+        said = call("audit", "bad::right", *FEW, "-q", "--durations", "2")
         lines = re.findall(r"^ +\d+\.\d\d s  bad::right\[", said.err, re.MULTILINE)
         assert (said.status, len(lines)) == (0, 2)
 
     def test_stop_at_the_first_that_may_not_merge(self):
-        said = call("audit", "bad::gives_none", "bad::right", "-x")
+        said = call("audit", "bad::gives_none", "bad::right", "-x", *FEW)
         assert said.status == 1
-        assert "2 planned cases did not run" in said.out
+        assert "6 planned cases did not run" in said.out
         assert "2 ops, 1 case: " in said.out.splitlines()[-1]
 
     def test_a_full_disk_costs_nothing_that_was_computed(self):
-        said = call("audit", "bad::right", "-q", "-o", "/dev/full")
+        said = call("audit", "bad::right", *FEW, "-q", "-o", "/dev/full")
         assert (said.status, said.out) == (0, f"{SUMMARY}\n")
         assert said.err == "opcheck: cannot write /dev/full (No space left on device); here it is instead\n"
 
@@ -170,11 +189,12 @@ class TestOutput:
         assert "no (mutates)" in said.out
 
     def test_show(self):
-        said = call("show", "bad::right")
+        said = call("show", "bad::right", "--level", "quick")
         assert said.status == 0
         assert "  schema      bad::right(Tensor x) -> Tensor\n" in said.out
-        assert "  cases       3 at level standard\n" in said.out
-        assert RIGHT.format("zeros") in said.out
+        (count,) = re.findall(r"^  cases       (\d+) at level quick$", said.out, re.MULTILINE)
+        assert int(count) == len(re.findall(r"^    bad::right\[", said.out, re.MULTILINE))
+        assert all(f"    {case}\n" in said.out for case in CASES)
         assert call("show", "bad::write").status == 4
 
     def test_lint_of_a_registry_that_agrees(self):
@@ -200,7 +220,9 @@ class TestDoctor:
         assert said.out == "MISSING  triton: ModuleNotFoundError: No module named 'triton'\ntorch 2\n"
 
 
-BOTH = ("audit", "bad::gives_none", "bad::right", "--registry", REGISTRY, "--backend", "cpu", "-n", "1", "-k", "n=4")
+BOTH = (
+    "audit", "bad::gives_none", "bad::right", "--registry", REGISTRY, "--backend", "cpu", "-n", "1", "-k", "n=4", *FEW,
+)  # fmt: skip
 
 
 class TestProcess:
@@ -235,7 +257,7 @@ class TestProcess:
         said = shell('"$@" 2>&-', *BOTH)
         assert said.status == 1
         assert said.out.startswith("bad::gives_none  FAIL\n")
-        assert said.out.endswith("2 ops, 6 cases: 1 PASS, 1 FAIL; may not merge (exit 1)\n")
+        assert said.out.endswith("2 ops, 12 cases: 1 PASS, 1 FAIL; may not merge (exit 1)\n")
 
     def test_all_streams_closed(self, tmp_path):
         said = shell('"$@" <&- >&- 2>&-', *BOTH, "--format", "table", "--format", f"json={tmp_path / 'report.json'}")
@@ -244,5 +266,5 @@ class TestProcess:
 
     def test_warnings_that_are_errors(self):
         said = start("audit", "bad::right", *BOTH[3:], environment={**os.environ, "PYTHONWARNINGS": "error"})
-        assert (said.status, said.err) == (0, "3 of 3 cases\n")
-        assert said.out.endswith(f"{SUMMARY}\n")
+        assert (said.status, said.err) == (0, "6 of 6 cases\n")
+        assert said.out.endswith("1 op, 6 cases: 1 PASS; may merge (exit 0)\n")

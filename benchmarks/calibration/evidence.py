@@ -204,6 +204,8 @@ def _bias(item: Measured, seen: Seen, case: Case, limits: Any) -> float:
     if target is None or reference is None:
         return 0.0
     allowed = limits.max_bias.of(item.dtype)
+    if item.dtype in WIDE and reference.upward_error * math.sqrt(reference.count) > allowed:
+        return 0.0
     ways = (
         (target.outward, target.outward_error, reference.outward),
         (target.upward, target.upward_error, reference.upward),

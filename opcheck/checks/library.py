@@ -57,6 +57,8 @@ class Library:
             return "the target is a plain callable, not a torch.library op"
         if not subject.representative:
             return "only the representative case of each dtype is put to torch.library.opcheck"
+        if subject.case.values != "normal":
+            return "torch.library.opcheck takes a NaN for a difference: it sees ordinary values only"
         return ""
 
     def plan(self, subject: Subject, seen: Seen, limits: LimitsOf) -> tuple[Trial, ...]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from opcheck.checks.gate import GateLimits, place, seeds_for, share, sibling_errors, threshold_of
-from opcheck.checks.protocol import Control, LimitsOf, Seen, Subject, answered, compared, example
+from opcheck.checks.protocol import Control, LimitsOf, Seen, Subject, against_golden, answered, compared, example
 from opcheck.core.finding import Finding
 from opcheck.core.laws import Threshold
 from opcheck.core.measured import Element, Measured
@@ -43,7 +43,7 @@ class Numerics:
     limits: ClassVar[type] = NumericsLimits
 
     def applies(self, subject: Subject) -> str:
-        return ""
+        return against_golden(subject)
 
     def plan(self, subject: Subject, seen: Seen, limits: LimitsOf) -> tuple[Trial, ...]:
         evidence = compared(seen)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from opcheck.core.case import Case, Dims
+from opcheck.core.draws import RANDOMNESS
 from opcheck.core.finding import Finding
 from opcheck.core.outcome import Compare, Compared, Crashed, Evidence, Outcome, Raised, Returned, TimedOut, Trial
 from opcheck.core.policy import Contract, Level
@@ -93,6 +94,11 @@ def broken(seen: Seen, trial: Trial) -> Raised | Crashed | TimedOut | None:
     """Return how a trial failed to come back, None where it came back or was not run."""
     outcome = seen.get(trial)
     return None if outcome is None or isinstance(outcome, Returned) else outcome
+
+
+def against_golden(subject: Subject) -> str:
+    """Return why no value of an op can be compared with golden's one to one, empty where it can."""
+    return f"the op is declared random: the check {RANDOMNESS} judges its values" if subject.contract.random else ""
 
 
 def example(kind: Any = "normalization", dtype: str = "float32", **dims: int) -> Subject:

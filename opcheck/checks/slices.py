@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from opcheck.checks.gate import seeds_for, sibling_errors
-from opcheck.checks.protocol import Control, LimitsOf, Seen, Subject, compared, example
+from opcheck.checks.protocol import Control, LimitsOf, Seen, Subject, against_golden, compared, example
 from opcheck.core.finding import Finding
 from opcheck.core.formats import format_of
 from opcheck.core.measured import AxisSlices, Measured
@@ -14,6 +14,7 @@ from opcheck.core.outcome import Compare, Compared, Returned, Siblings, Trial
 from opcheck.core.policy import WIDE, ByWidth, limit
 from opcheck.core.verdict import Verdict
 
+LEAST_SCALE = 2.0**-12  # of a gradient's scale under a random upstream gradient: below it a slice is what cancelled
 # Wide types: an exp2-based exponential is off by |x| / 2 units of roundoff or so where exp is off by one, and the
 # reference may be exact in every slice.
 LEAST_WIDE_QUOTIENT = 4.0  # units of roundoff that the reference is taken to be off by in its worst slice
@@ -42,7 +43,7 @@ class Slices:
     limits: ClassVar[type] = SlicesLimits
 
     def applies(self, subject: Subject) -> str:
-        return ""
+        return against_golden(subject)
 
     def plan(self, subject: Subject, seen: Seen, limits: LimitsOf) -> tuple[Trial, ...]:
         evidence = compared(seen)
@@ -57,11 +58,13 @@ class Slices:
         for item in evidence.tensors if evidence else ():
             drawn = sibling_errors(seen, evidence, subject.case, item.tensor) if evidence else None
             beside = drawn.slices if drawn else {}
+            # What a constant upstream gradient cancels to is noise; its size says nothing of the slice's scale.
+            noise = LEAST_SCALE * drawn.random_scale if drawn else 0.0
             least = LEAST_WIDE_QUOTIENT * format_of(item.dtype).unit if item.dtype in WIDE else 0.0
             axes = [
                 replace(axis, reference_quotient=max(axis.reference_quotient, beside.get(axis.axis, 0.0), least))
                 for axis in item.slices
-                if axis.judged_share >= FEWEST_JUDGED
+                if axis.judged_share >= FEWEST_JUDGED and axis.worst_scale >= noise
             ]
             if axes:
                 found.append(self._judge(item, axes, limits(item.dtype).slice_factor.of(item.dtype)))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from opcheck.checks.gate import place
-from opcheck.checks.protocol import Control, LimitsOf, Seen, Subject, answered, compared, example
+from opcheck.checks.protocol import Control, LimitsOf, Seen, Subject, against_golden, answered, compared, example
 from opcheck.core.finding import Finding
 from opcheck.core.laws import FEW_ELEMENTS
 from opcheck.core.measured import Element, Measured
@@ -33,7 +33,9 @@ class Ulp:
     limits: ClassVar[type] = UlpLimits
 
     def applies(self, subject: Subject) -> str:
-        return "" if subject.contract.kind == "elementwise" else f"the op's kind is {subject.contract.kind}"
+        if subject.contract.kind != "elementwise":
+            return f"the op's kind is {subject.contract.kind}"
+        return against_golden(subject)
 
     def plan(self, subject: Subject, seen: Seen, limits: LimitsOf) -> tuple[Trial, ...]:
         evidence = compared(seen)

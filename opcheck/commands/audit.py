@@ -13,6 +13,7 @@ from opcheck.commands.output import add_output, prepare, targets, write
 from opcheck.commands.progress import progress
 from opcheck.commands.streams import say, show
 from opcheck.core.case import Case
+from opcheck.core.cases import coverage
 from opcheck.core.gate import ExitStatus
 from opcheck.core.policy import LEVELS
 from opcheck.core.report import AuditReport, CaseReport
@@ -31,6 +32,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--check", action="append", default=[], metavar="CHECK", help="only these checks (repeatable)")
     parser.add_argument("--case", action="append", default=[], metavar="ID", help="only this case (repeatable)")
     parser.add_argument("--level", choices=LEVELS, default="standard", help="how hard to look (default: standard)")
+    parser.add_argument(
+        "--budget", type=_budget, metavar="SECONDS",
+        help="what an op may take on one core before no more options are combined (default: 3, 20, 100 by level)",
+    )  # fmt: skip
     parser.add_argument("--seed", type=int, default=0, help="seed of everything drawn (default: 0)")
     parser.add_argument("-n", dest="workers", type=_count, default=0, metavar="N", help="workers (default: the cores)")
     parser.add_argument("-x", "--exitfirst", action="store_true", help="stop at the first case that may not merge")
@@ -68,12 +73,15 @@ def run(arguments: argparse.Namespace) -> int:
         workers=arguments.workers,
         timeout=arguments.timeout,
         exitfirst=arguments.exitfirst,
+        budget=arguments.budget,
     )
     with Session.open(options) as session:
         if arguments.collect:
             return _collect(session)
         report = session.audit(progress(quiet=arguments.quiet > 0))
-    written = write(report, outputs, verbosity=arguments.verbose - arguments.quiet)
+    written = write(
+        report, outputs, verbosity=arguments.verbose - arguments.quiet, registry=str(arguments.registry or "")
+    )
     for case in _slowest(report)[: arguments.durations]:
         say(f"{case.seconds:8.2f} s  {case.id}")
     if arguments.keyword and not report.ops:
@@ -98,6 +106,10 @@ def _collect(session: Session) -> int:
     plans = session.plan()
     found = [item.case.id for plan in plans.values() for item in plan.cases]
     show("".join(f"{item}\n" for item in found))
+    for name, plan in plans.items():
+        combined = coverage(plan, (item.case for item in plan.cases))
+        about = f"; {combined}" if combined.pairs else ""
+        say(f"{name}: {len(plan.cases)} cases, about {combined.estimated_seconds:g} s of one core{about}")
     say(f"{len(found)} cases of {len(plans)} ops")
     return ExitStatus.OK if found else ExitStatus.NOTHING
 
@@ -116,6 +128,10 @@ def _seconds(text: str) -> float:
             f"{text!r} should be a number of seconds, more than 0 and at most {LONGEST_TIMEOUT}"
         )
     return seconds
+
+
+def _budget(text: str) -> float:
+    return 0.0 if text == "0" else _seconds(text)
 
 
 def _count_or_none(text: str) -> int:

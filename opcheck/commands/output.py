@@ -92,7 +92,7 @@ def _unwritable(file: Path) -> str:
     return ""
 
 
-def write(report: AuditReport, outputs: tuple[Target, ...], *, verbosity: int) -> bool:
+def write(report: AuditReport, outputs: tuple[Target, ...], *, verbosity: int, registry: str = "") -> bool:
     """Write every report, one that cannot be written to standard output, so that nothing computed is lost.
 
     Returns:
@@ -100,7 +100,7 @@ def write(report: AuditReport, outputs: tuple[Target, ...], *, verbosity: int) -
     """
     written = True
     for item in outputs:
-        text = rendered(report, item.format, verbosity)
+        text = rendered(report, item.format, verbosity, registry)
         if item.file is not None:
             try:
                 item.file.write_text(text, encoding="utf-8", errors="backslashreplace")
@@ -111,7 +111,7 @@ def write(report: AuditReport, outputs: tuple[Target, ...], *, verbosity: int) -
     return written
 
 
-def rendered(report: AuditReport, name: str, verbosity: int = 0) -> str:
+def rendered(report: AuditReport, name: str, verbosity: int = 0, registry: str = "") -> str:
     """Return the report in a format."""
     if name == "json":
         from opcheck.render import json
@@ -119,4 +119,4 @@ def rendered(report: AuditReport, name: str, verbosity: int = 0) -> str:
         return json.render(report)
     from opcheck.render import text
 
-    return text.render(report, verbosity=verbosity)
+    return text.render(report, verbosity=verbosity, registry=registry)

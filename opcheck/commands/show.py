@@ -9,7 +9,9 @@ from typing import Any
 
 from opcheck.checks import limits_by_check
 from opcheck.commands.audit import add_backend
+from opcheck.core.facts import Facts
 from opcheck.core.policy import LEVELS, ByWidth, Contract, Policy, limits_for
+from opcheck.core.tiles import observed_tiles
 from opcheck.session import Options, Session
 
 
@@ -31,6 +33,8 @@ def run(arguments: argparse.Namespace) -> int:
             print(f"{name}\n  schema      {facts['schema']}\n  registered  {facts['place']}")
             for line in _contract(contract):
                 print(f"  {line}")
+            for line in _observed(session.facts.get(name, Facts()), contract):
+                print(f"  {line}")
             for line in _limits(session.policy, contract):
                 print(f"  {line}")
             print(f"  cases       {len(plan.cases)} at level {arguments.level}")
@@ -47,6 +51,11 @@ def _contract(contract: Contract) -> Iterator[str]:
         if item.name in ("name", "overrides") or value in ((), {}, ""):
             continue
         yield f"{item.name:<11} {_text(value)}"
+
+
+def _observed(facts: Facts, contract: Contract) -> Iterator[str]:
+    yield from (f"tile        {tile}" for tile in observed_tiles(facts.launches, contract))
+    yield from (f"autotuned   {kernel}: {count} configurations" for kernel, count in facts.configs.items())
 
 
 def _limits(policy: Policy, contract: Contract) -> Iterator[str]:

@@ -1,22 +1,25 @@
-"""From a contract to the list of cases: pure, sorted, printable."""
+"""From a contract to the list of cases: pure, printable, and the same every time."""
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field, replace
 
-from opcheck.core.case import LEADING, Case, Dims
-from opcheck.core.families import families_for
-from opcheck.core.policy import Contract, Level
-from opcheck.errors import BadCase
+from opcheck.core import factors
+from opcheck.core.case import Case, Dims
+from opcheck.core.cost import BUDGET, REPRESENTATIVE, case_cost
+from opcheck.core.covering import Space, cover, shares, space
+from opcheck.core.factors import Point
+from opcheck.core.facts import Facts
+from opcheck.core.families import FAMILIES
+from opcheck.core.policy import LEVELS, Contract, Level
+from opcheck.core.report import Coverage
+from opcheck.core.shapes import INTERPRETED_ELEMENTS, odd, reduced, runnable
+from opcheck.core.sweep import shapes_of
+from opcheck.core.tiles import observed_tiles
 
-SMALL = 5  # rows and the like: enough for several programs, cheap on the interpreter
-ODD = 129  # a reduced dimension: prime to every tile, one above a power of two
-MANY_ROWS = 64
-INTERPRETED_ELEMENTS = 1 << 16  # a shape with more is not run on the interpreter
+HIDING = frozenset({"zeros", *(item.name for item in FAMILIES if not item.finite)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,141 +32,162 @@ class Planned:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What an audit of one op will run, and in words what it will not."""
+    """What an audit of one op will run, and in words what it will not.
+
+    Attributes:
+        space: What the cases were to combine by pairs; None where they were given.
+        cost: Estimate of what they take, in seconds of one core.
+    """
 
     cases: tuple[Planned, ...]
     not_covered: tuple[str, ...] = ()
+    space: Space | None = field(default=None, compare=False)
+    cost: float = 0.0
+
+
+NOTHING_KNOWN = Facts()
 
 
 def plan_cases(
-    contract: Contract, *, level: Level, backend: str, seed: int = 0, refused: Mapping[str, str] | None = None
+    contract: Contract,
+    *,
+    level: Level,
+    backend: str,
+    seed: int = 0,
+    refused: Mapping[str, str] | None = None,
+    facts: Facts = NOTHING_KNOWN,
+    budget: float | None = None,
 ) -> Plan:
     """Return the cases of an op at a level; the same arguments always give the same plan.
 
+    What has to be tried is planned first, whatever it costs: every option of every factor in the surroundings of the
+    representative case, families and variants in every dtype, the rest in one dtype after the other. Then pairs of
+    options are covered until the level's budget is spent. A level has all the cases of the levels below it.
+
     Args:
         refused: Element types for which this backend cannot give a verdict, with the reason.
+        facts: What a run of the op showed about it.
+        budget: Seconds of one core that the op's cases may take before no more pairs are covered; the level's unless
+            given.
     """
     refused = refused or {}
-    missing: list[str] = []
-    shapes = tuple(_runnable(_shapes(contract, level), contract, backend, missing))
-    odd = _odd(contract)
-    dtypes = [dtype for dtype in contract.dtypes if dtype not in refused]
-    missing += [f"{dtype}: {refused[dtype]}" for dtype in contract.dtypes if dtype in refused]
-    mixed = [",".join(f"{key}={value}" for key, value in table.items()) for table in contract.mixed]
-    missing += [f"mixed {text}: {why}" for text in mixed for dtype, why in refused.items() if f"={dtype}" in text]
-    mixed = [text for text in mixed if not any(f"={dtype}" in text for dtype in refused)]
-    families = families_for(contract.kind, finite_only=bool(contract.nonfinite_undefined))
+    dtypes = factors.dtypes(contract, refused)
+    missing = [*_refused(contract, refused)]
     if contract.nonfinite_undefined:
         missing.append(f"NaN and Inf inputs: outside the contract ({contract.nonfinite_undefined})")
+    elif contract.random:
+        missing.append("NaN and Inf inputs: the op is declared random, and may drop them")
+    if not dtypes:
+        return Plan(cases=(), not_covered=tuple(missing))
+    cost = case_cost(contract, facts.launches, backend)
+    points: dict[Point, bool] = {}
+    spent, whole = 0.0, None
+    too_large: list[str] = []
+    for name in LEVELS[: LEVELS.index(level) + 1]:
+        step: Level = name  # type: ignore[assignment]
+        too_large = []
+        tiles = observed_tiles(facts.launches, contract)
+        shapes = tuple(runnable(shapes_of(contract, step, tiles), backend, too_large))
+        alone = factors.configs(contract, facts, step, dtypes, backend)
+        required = (*_mandatory(contract, facts, step, dtypes, shapes), *((point, False) for point in alone))
+        for point, chosen in required:
+            before = points.get(point)
+            points[point] = chosen or bool(before)
+            spent += cost(point.dims) * ((before is None) + REPRESENTATIVE * (chosen and not before))
+        whole = _space(contract, facts, step, dtypes, shapes)
+        room = BUDGET[step] if budget is None else budget
+        more = cover(whole, points, cost, budget=room - spent, seed=f"{contract.name}|{step}|{seed}")
+        points |= dict.fromkeys(more, False)
+        spent += sum(cost(point.dims) for point in more)
+    cases = (
+        Planned(case=_case(contract, point, seed, backend), representative=chosen) for point, chosen in points.items()
+    )
+    missing += _configs_left(facts, level)
+    return Plan(cases=tuple(cases), not_covered=(*too_large, *missing), space=whole, cost=spent)
 
-    found: dict[Case, bool] = {}
 
-    def add(dtype: str, dims: Dims, *, values: str = "normal", variant: str = "", chosen: bool = False) -> None:
-        case = Case(
-            op=contract.name, dtype=dtype, dims=dims, values=values, variant=variant, seed=seed, backend=backend
-        )
-        found[case] = found.get(case, False) or chosen
+def coverage(plan: Plan, cases: Iterable[Case]) -> Coverage:
+    """Return what a plan's cases combined, of those that ran."""
+    pairs = {} if plan.space is None else shares(plan.space, map(point_of, cases))
+    return Coverage(pairs=pairs, estimated_seconds=round(plan.cost, 1))
 
-    for dtype in dtypes:
-        add(dtype, odd, chosen=True)
-        for dims in shapes:
-            add(dtype, dims)
-        for item in families:
-            add(dtype, odd, values=item.name)
-        for arguments in contract.variants:
-            add(dtype, odd, variant=variant_text(arguments))
-    for dtype in mixed:
-        add(dtype, odd)
+
+def point_of(case: Case) -> Point:
+    """Return what a case combines."""
+    return Point(
+        dtype=case.dtype, dims=case.dims, values=case.values, layout=case.layout, variant=case.variant,
+        grads=case.grads,
+    )  # fmt: skip
+
+
+def _mandatory(
+    contract: Contract, facts: Facts, level: Level, dtypes: tuple[str, ...], shapes: tuple[Dims, ...]
+) -> Iterator[tuple[Point, bool]]:
+    plain = [dtype for dtype in dtypes if "=" not in dtype]
+    homes = [Point(dtype=dtype, dims=odd(contract)) for dtype in plain]
+    yield from ((home, level != "quick" or not at) for at, home in enumerate(homes))
+    for dtype in dtypes[len(plain) :]:
+        yield Point(dtype=dtype, dims=odd(contract)), False
         if level != "quick":
-            add(dtype, odd, values="large_mean")
-    return Plan(
-        cases=tuple(Planned(case=case, representative=chosen) for case, chosen in found.items()),
-        not_covered=tuple(missing),
+            yield Point(dtype=dtype, dims=odd(contract), values="large_mean"), False
+    everywhere: list[Mapping[str, object]] = [{"dims": dims} for dims in shapes if _large(dims)]
+    everywhere += [{"values": name} for name in factors.families(contract, facts, level)]
+    in_turn: list[Mapping[str, object]] = [{"dims": dims} for dims in shapes if not _large(dims)]
+    in_turn += [{"layout": text} for text in factors.layouts(contract, facts, level)]
+    in_turn += [{"grads": text} for text in factors.grads(contract, facts, level)]
+    (in_turn if level == "quick" else everywhere).extend(
+        {"variant": text} for text in factors.variants(contract, facts, level)
+    )
+    near = [_changed(home, change) for home in homes for change in everywhere]
+    near += [_changed(homes[at % len(homes)], change) for at, change in enumerate(in_turn if homes else ())]
+    yield from ((point, False) for point in near if factors.possible(contract, facts, point))
+    yield from ((point, False) for point in factors.alone(contract, facts, level, dtypes))
+
+
+def _space(contract: Contract, facts: Facts, level: Level, dtypes: tuple[str, ...], shapes: tuple[Dims, ...]) -> Space:
+    return space(
+        {
+            "dtype": dtypes,
+            "shape": (odd(contract), *(dims for dims in shapes if not (_large(dims) or _degenerate(contract, dims)))),
+            "values": factors.families(contract, facts, level),
+            "layout": factors.layouts(contract, facts, level),
+            "variant": factors.variants(contract, facts, level),
+            "grads": factors.grads(contract, facts, level),
+        },
+        lambda point: factors.possible(contract, facts, point),
+        hiding=HIDING,
     )
 
 
-def variant_text(arguments: Mapping[str, Any]) -> str:
-    """Write argument values as a case's variant: `eps=1e-05,approximate="tanh"`.
-
-    A semicolon parts the fields of a case's id and an apostrophe ends it in a shell; inside the values, both are
-    written as JSON escapes.
-    """
-    text = ",".join(f"{name}={json.dumps(value)}" for name, value in arguments.items())
-    return text.replace(";", r"\u003b").replace("'", r"\u0027")
+def _large(dims: Dims) -> bool:
+    """Say whether a shape is only for GPUs: it is tried in every dtype, and not combined with anything else."""
+    return math.prod(dims.values()) > INTERPRETED_ELEMENTS
 
 
-def variant_values(text: str) -> dict[str, Any]:
-    """Read a case's variant back; the inverse of `variant_text`.
-
-    Raises:
-        BadCase: The text is not of the form `name=json,name=json`.
-    """
-    values: dict[str, Any] = {}
-    rest = text
-    while rest:
-        name, _, rest = rest.partition("=")
-        try:
-            values[name], end = json.JSONDecoder().raw_decode(rest)
-        except ValueError:
-            raise BadCase(f"variant {text!r} should read name=value, the value in JSON: near {rest!r}") from None
-        if rest[end : end + 1] not in ("", ","):
-            raise BadCase(f"variant {text!r} should have a comma between its values, not {rest[end:]!r}")
-        rest = rest[end + 1 :]
-    return values
+def _degenerate(contract: Contract, dims: Dims) -> bool:
+    """Say whether a normalization has one element to normalize over: it then forgets its input, and errors cancel."""
+    return contract.kind == "normalization" and all(dims[name] == 1 for name in reduced(contract))
 
 
-def _named(contract: Contract) -> tuple[str, ...]:
-    return tuple(name for name in contract.dims if name != LEADING)
+def _changed(point: Point, change: Mapping[str, object]) -> Point:
+    return replace(point, **change)  # type: ignore[arg-type]
 
 
-def _legal(contract: Contract, name: str, size: int) -> int:
-    """Return the legal size nearest to the one wished for, rounding up to a multiple."""
-    if name in contract.sizes:
-        return min(contract.sizes[name], key=lambda legal: (abs(legal - size), legal))
-    low = contract.smallest.get(name, 1)
-    size = max(low, min(size, contract.largest.get(name, size)))
-    step = contract.multiple.get(name, 1)
-    rounded = math.ceil(size / step) * step
-    return rounded if rounded <= contract.largest.get(name, rounded) else (size // step) * step
+def _refused(contract: Contract, refused: Mapping[str, str]) -> list[str]:
+    mixed = [",".join(f"{key}={value}" for key, value in table.items()) for table in contract.mixed]
+    plain = [f"{dtype}: {refused[dtype]}" for dtype in contract.dtypes if dtype in refused]
+    return plain + [f"mixed {text}: {why}" for text in mixed for dtype, why in refused.items() if f"={dtype}" in text]
 
 
-def _reduced(contract: Contract) -> frozenset[str]:
-    return frozenset(contract.reduces or _named(contract)[-1:])
+def _configs_left(facts: Facts, level: Level) -> Iterator[str]:
+    for kernel, offered in facts.configs.items():
+        tried = max(min(offered, factors.MOST_CONFIGS[level]), 1)
+        if offered > tried:
+            yield f"{offered - tried} of {offered} configurations of {kernel}, each alone"
 
 
-def _odd(contract: Contract) -> Dims:
-    reduced = _reduced(contract)
-    return Dims({n: _legal(contract, n, ODD if n in reduced else SMALL) for n in _named(contract)})
-
-
-def _shapes(contract: Contract, level: Level) -> Iterator[Dims]:
-    """Yield the shapes of a level: smallest, tile edges, many rows, leading dimensions, production."""
-    names = _named(contract)
-    reduced = _reduced(contract)
-    base = Dims({n: _legal(contract, n, 37 if n in reduced else 3) for n in names})
-    yield Dims({n: _legal(contract, n, 1) for n in names})
-    for name in names:
-        for tile in contract.tiles.get(name, ()):
-            edges = (tile + 1,) if level == "quick" else (tile - 1, tile, tile + 1)
-            for size in edges:
-                legal = _legal(contract, name, size)
-                yield base.with_size(name, legal)
-    if level == "quick":
-        return
-    yield base
-    rows = next((n for n in names if n not in reduced), None)
-    if rows is not None:
-        yield _odd(contract).with_size(rows, _legal(contract, rows, MANY_ROWS))
-    if LEADING in contract.dims:
-        yield Dims({f"{LEADING}0": 2, f"{LEADING}1": 1, **base})
-    for shape in contract.production:
-        yield Dims({**base, **shape})
-
-
-def _runnable(shapes: Iterable[Dims], contract: Contract, backend: str, missing: list[str]) -> Iterator[Dims]:
-    for dims in dict.fromkeys(shapes):
-        if backend == "cpu" and math.prod(dims.values()) > INTERPRETED_ELEMENTS:
-            text = ", ".join(f"{name}={size}" for name, size in dims.items())
-            missing.append(f"shape {text}: too large for the interpreter; audit it on a GPU")
-        else:
-            yield dims
+def _case(contract: Contract, point: Point, seed: int, backend: str) -> Case:
+    return Case(
+        op=contract.name, dtype=point.dtype, dims=point.dims, values=point.values, layout=point.layout,
+        variant=point.variant, grads=point.grads, seed=seed, backend=backend,
+    )  # fmt: skip

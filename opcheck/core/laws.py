@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from opcheck.core.formats import Format, ulp_scalar
+from opcheck.core.formats import Format, format_of, ulp_scalar
 from opcheck.core.measured import Measured
 from opcheck.core.outcome import OracleError
 from opcheck.core.policy import WIDE
@@ -19,6 +19,7 @@ SIBLING_SEEDS = 8
 MOST_SIBLINGS = 64
 MANY_ELEMENTS = 1 << 20  # the maximum over so many is steady from draw to draw
 WIDE_FLOOR_ULPS = 2.0  # of the scale: what any float32 result may be off by, however lucky the reference was
+CANCELLED_ROUNDINGS = 16.0  # of the terms of a gradient whose sum a constant upstream gradient cancels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,9 +99,12 @@ def threshold(
         reference_error = max(reference_error, siblings.reference_error)
         floor = max(floor, siblings.rounding_floor)
         scale = max(scale, siblings.scale)
-    absolute_floor = max(project_atol, floor, WIDE_FLOOR_ULPS * ulp_scalar(scale, fmt) if fmt.wide else 0.0)
     # Backward is linear in the upstream gradient: a constant one may cancel to nothing, its errors do not.
-    unit = max(scale, absolute_floor, siblings.random_scale if siblings is not None else 0.0)
+    random_scale = siblings.random_scale if siblings is not None else 0.0
+    least_sum = min(fmt.unit, format_of("float32").unit) * random_scale  # narrow types are summed in FP32
+    wide_floor = WIDE_FLOOR_ULPS * ulp_scalar(scale, fmt) if fmt.wide else 0.0
+    absolute_floor = max(project_atol, floor, wide_floor, CANCELLED_ROUNDINGS * least_sum)
+    unit = max(scale, absolute_floor, random_scale)
     relative = 0.0 if not reference_error else reference_error / unit if unit else math.inf
     return Threshold(
         value=fudge_factor * reference_error + absolute_floor,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -95,6 +96,7 @@ class Measured:
         unequal: For integers and booleans, the elements that differ.
         max_ulp, reference_max_ulp: Largest error in units of `ulp(golden)`; `max_ulp_at` is the place of the first.
         existing_excess: Largest `|target - golden| / (atol + rtol |golden|)` where a tolerance is declared.
+        decoy, decoy_distance: The wrong answer nearest to golden (an input, another gradient), and how far it is.
         worst: The elements with the largest target error, worst first.
         digest: Digest of the target's bit pattern.
     """
@@ -120,6 +122,8 @@ class Measured:
     reference_max_ulp: float = 0.0
     max_ulp_at: Element | None = None
     existing_excess: float = 0.0
+    decoy: str = ""
+    decoy_distance: float = math.inf
     slices: tuple[AxisSlices, ...] = ()
     bias: Bias | None = None
     reference_bias: Bias | None = None

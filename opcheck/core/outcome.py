@@ -6,6 +6,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from opcheck.core.behaviour import (
+    Autocast,
+    Backwards,
+    Behaviour,
+    Changed,
+    DoubleBackward,
+    Refuse,
+    Refused,
+    SavedTensors,
+    Watched,
+)
+from opcheck.core.draws import Drawing, Draws
+from opcheck.core.forms import Faked, FakeRun, Form
 from opcheck.core.measured import Element, Measured
 
 Role = Literal["samples", "golden", "reference", "target"]
@@ -58,7 +71,8 @@ class Elementwise:
     max_ulp: float
 
 
-Trial = Compare | Siblings | Repeat | Registration | Orders | Locate | Elementwise
+_Behavioural = Draws | Refuse | SavedTensors | Backwards | DoubleBackward | Autocast
+Trial = Compare | Siblings | Repeat | Registration | Orders | Locate | Elementwise | FakeRun | _Behavioural
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,11 +92,19 @@ class Compared:
         tensors: One measurement per output, mutated argument and gradient that has the right form.
         misfits: What has the wrong form or is missing.
         notes: What a reader must know about the run, for example a golden that was promoted.
+        changed: Inputs, outputs and upstream gradients that the target wrote into though it must not.
+        untouched: Arguments that the op declares to write into and did not.
+        watched: How many tensors were watched for that.
+        forms: The form of each output and gradient that the target gave.
     """
 
     tensors: tuple[Measured, ...]
     misfits: tuple[Misfit, ...] = ()
     notes: tuple[str, ...] = ()
+    changed: tuple[Changed, ...] = ()
+    untouched: tuple[str, ...] = ()
+    watched: int = 0
+    forms: tuple[Form, ...] = ()
 
     def find(self, tensor: str) -> Measured | None:
         """Return the measurement of a tensor, None where it has none."""
@@ -176,7 +198,19 @@ class ElementErrors:
         return next((item for item in self.tensors if item.tensor == tensor), None)
 
 
-Evidence = Compared | OracleErrors | Digests | Registered | Located | ElementErrors
+Evidence = (
+    Compared
+    | OracleErrors
+    | Digests
+    | Registered
+    | Located
+    | ElementErrors
+    | Faked
+    | Refused
+    | Watched
+    | Behaviour
+    | Drawing
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,6 +24,8 @@ class TensorRow:
 
     Attributes:
         condition: Condition number of the element responsible, NaN where it was not needed.
+        scale: `max|golden|` over the judged elements.
+        decoy, decoy_distance: The wrong answer nearest to golden (an input, another gradient), and how far it is.
     """
 
     tensor: str
@@ -37,6 +39,9 @@ class TensorRow:
     gate_valid: bool
     verdict: Verdict
     condition: float = math.nan
+    scale: float = 0.0
+    decoy: str = ""
+    decoy_distance: float = math.inf
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +54,40 @@ class CaseReport:
     findings: tuple[Finding, ...] = ()
     skipped: Mapping[str, str] = field(default_factory=dict)
     seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Share:
+    """How many of the possible pairs of options stood in a case."""
+
+    covered: int
+    possible: int
+
+    def __str__(self) -> str:
+        return f"{self.covered} of {self.possible}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coverage:
+    """How much of what a contract lets one combine was combined, by pairs.
+
+    Attributes:
+        pairs: For each two factors, such as `"dtype x values"`, the pairs of their options.
+        estimated_seconds: What the plan was expected to take, in seconds of one core.
+    """
+
+    pairs: Mapping[str, Share] = field(default_factory=dict)
+    estimated_seconds: float = 0.0
+
+    @property
+    def whole(self) -> Share:
+        """All pairs together."""
+        shares = self.pairs.values()
+        return Share(covered=sum(item.covered for item in shares), possible=sum(item.possible for item in shares))
+
+    def __str__(self) -> str:
+        parts = ", ".join(f"{name} {share}" for name, share in self.pairs.items() if share.possible)
+        return f"pairs covered: {self.whole} ({parts})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +105,7 @@ class OpReport:
     kind: str = ""
     place: str = ""
     problems: tuple[str, ...] = ()
+    coverage: Coverage = field(default_factory=Coverage)
 
     @property
     def production_ready(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
@@ -10,6 +11,7 @@ from tabulate import tabulate
 
 from opcheck.core.case import Case
 from opcheck.core.finding import Finding
+from opcheck.core.power import smallest_caught
 from opcheck.core.report import STAGES, AuditReport, CaseReport, OpReport, TensorRow
 from opcheck.core.verdict import Verdict
 
@@ -17,33 +19,43 @@ HEADERS = ("Tensor", "Ref/golden", "Condition", "Target error", "Threshold", "Ga
 MOST_FAILURES = 8  # printed in full for each op; the rest are counted
 UNREGISTERED = "verify::"  # ops that only a script knows: no command line runs them again
 FEWEST_ELEMENTS = 32  # of a case, for a place in it to mean anything
+MOST_NAMES = 12  # shapes and families printed for each op, unless verbose
 MOST_LINES = 6  # limitations and gaps printed for each op, unless verbose
 
 
-def render(report: AuditReport, *, verbosity: int = 0) -> str:
+def render(report: AuditReport, *, verbosity: int = 0, registry: str = "") -> str:
     """Return the report as text.
 
     Args:
-        verbosity: Below 0 only failures and the summary; above 0 every case, limitation and gap.
+        verbosity: Below 0 only failures and the summary; above 0 every case, shape, limitation and gap.
+        registry: Path of the registry where the command line named one; a failure's own command line names it too.
     """
-    blocks = [block for op in report.ops if (block := _op(op, verbosity))]
+    blocks = [block for op in report.ops if (block := _op(op, verbosity, registry))]
     if report.problems:
         blocks.append("\n".join(f"CLOSED  {problem}" for problem in report.problems))
     blocks.append(_summary(report))
     return "\n\n".join(blocks) + "\n"
 
 
-def _op(op: OpReport, verbosity: int) -> str:
-    failures = tuple(_failures(op))
+def _op(op: OpReport, verbosity: int, registry: str) -> str:
+    failures = tuple(_failures(op, registry))
     if verbosity < 0:
         return "\n\n".join(failures)
     lines = [f"{op.op}  {op.verdict}"]
     about = "  ".join(filter(None, (op.formula, f"({op.kind})" if op.kind else "", op.place)))
     lines += _indent(about)
     lines += _indent(_table(op))
-    lines.append(f"  tested: {_tested(op)}")
+    lines.append(f"  tested: {_tested(op, verbosity)}")
+    if op.coverage.pairs:
+        lines.append(f"  {op.coverage if verbosity > 0 else f'pairs covered: {op.coverage.whole}'}")
     lines += _listed("limitation", op.limitations, verbosity)
     lines += _listed("not covered", op.not_covered, verbosity)
+    lines += [f"  unproven: {problem}" for problem in op.problems]
+    if caught := smallest_caught(op.cases):
+        worst = max(caught.items(), key=lambda item: item[1][0])
+        lines.append(
+            f"  catches: one wrong element of any tensor, from {worst[1][0]:.1e} of the scale on; least of {worst[0]}"
+        )
     lines.append(f"  stages: {_stages(op)}")
     if verbosity > 0:
         lines += [f"  {case.verdict}  {case.id}  {case.seconds:.2f} s" for case in op.cases]
@@ -87,7 +99,7 @@ def _share(ratio: float) -> str:
     return f"{ratio:.0%}" if ratio <= 10 else "over 1000%"
 
 
-def _tested(op: OpReport) -> str:
+def _tested(op: OpReport, verbosity: int) -> str:
     cases = [Case.parse(case.id) for case in op.cases]
     if not cases:
         return f"nothing, {op.backend}"
@@ -97,10 +109,16 @@ def _tested(op: OpReport) -> str:
     parts = (
         f"{_count(len(cases), 'case')}, {op.backend}",
         ", ".join(dtypes),
-        f"shapes {', '.join(shapes)}",
-        f"values {', '.join(values)}",
+        f"shapes {_some(shapes, verbosity)}",
+        f"values {_some(values, verbosity)}",
     )
     return "; ".join(parts)
+
+
+def _some(names: Iterable[str], verbosity: int) -> str:
+    every = list(names)
+    shown = every if verbosity > 0 else every[:MOST_NAMES]
+    return ", ".join(shown) + (f" and {len(every) - len(shown)} more" if len(shown) < len(every) else "")
 
 
 def _stages(op: OpReport) -> str:
@@ -115,7 +133,7 @@ def _listed(title: str, items: tuple[str, ...], verbosity: int) -> Iterator[str]
         yield f"  {title}: {len(items) - len(shown)} more (-v lists them)"
 
 
-def _failures(op: OpReport) -> Iterator[str]:
+def _failures(op: OpReport, registry: str) -> Iterator[str]:
     """Yield what is wrong, worst first; the same finding on several cases is told once, on its smallest case."""
     order = {case.id: math.prod(Case.parse(case.id).dims.values()) for case in op.cases}
     pairs = [(case, item) for case in op.cases for item in case.findings
@@ -139,14 +157,14 @@ def _failures(op: OpReport) -> Iterator[str]:
             yield f"{len(counts) - MOST_FAILURES} more kinds of failure in {op.op}; --format json lists them all"
             return
         told.add(kind)
-        yield failure(case, item, more=counts[kind] - 1)
+        yield failure(case, item, more=counts[kind] - 1, registry=registry)
 
 
 def _kind(item: Finding) -> tuple[str, str]:
     return item.check, f"{item.tensor} {item.law if item.check == 'library' else ''} {item.verdict}"
 
 
-def failure(case: CaseReport, item: Finding, *, more: int = 0) -> str:
+def failure(case: CaseReport, item: Finding, *, more: int = 0, registry: str = "") -> str:
     """Return one finding in full: the law, measured against allowed, where, and how to run it again."""
     lines = [f"{item.verdict} {item.check}  {case.id}  {item.tensor}", f"  {item.law}", f"  {item.detail}"]
     if item.looks_like:
@@ -155,7 +173,8 @@ def failure(case: CaseReport, item: Finding, *, more: int = 0) -> str:
         lines.append(f"  and in {_count(more, 'more case')}")
     parsed = Case.parse(case.id)
     if not parsed.op.startswith(UNREGISTERED):
-        lines.append(f"  again: python -m opcheck audit --backend {parsed.backend} --case '{case.id}'")
+        where = f" --registry {shlex.quote(registry)}" if registry else ""
+        lines.append(f"  again: python -m opcheck audit{where} --backend {parsed.backend} --case '{case.id}'")
     return "\n".join(lines)
 
 

@@ -37,7 +37,8 @@ def input_conditions(spec: OpSpec, case: Case, device: torch.device) -> Conditio
     call = draw(spec, case, device)
     with exact_settings(double=True):
         call = call.map(lambda name, value: value.double() if value.dtype.is_floating_point else value)
-        outputs = _outputs(spec, call, spec.golden(*call.args, **call.kwargs))
+        first = call.map(lambda name, value: value.clone())  # an in-place op would leave its answer in `call`
+        outputs = _outputs(spec, first, spec.golden(*first.args, **first.kwargs))
         shape = next(iter(outputs.values())).shape
         own = {name for name, value in call.tensors() if value.dtype.is_floating_point and value.shape == shape}
         try:

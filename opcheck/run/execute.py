@@ -10,9 +10,12 @@ from typing import assert_never
 import torch
 from torch import Tensor
 
+from opcheck.backends.configs import configured, tuning
 from opcheck.backends.interpreter.order import ORDERS, program_order
+from opcheck.core.behaviour import REFUSAL, Autocast, Backwards, DoubleBackward, Refuse, SavedTensors, Watched
 from opcheck.core.case import Case
-from opcheck.core.floats import upcast_exact
+from opcheck.core.draws import Draws
+from opcheck.core.forms import FakeRun
 from opcheck.core.layouts import GRADIENT, layout_text, revalues_gradient
 from opcheck.core.measure import digest_of, dtype_name, measure, measure_oracle
 from opcheck.core.measured import Measured
@@ -23,7 +26,6 @@ from opcheck.core.outcome import (
     ElementErrors,
     Elementwise,
     Locate,
-    Located,
     Misfit,
     OracleErrors,
     Orders,
@@ -36,16 +38,22 @@ from opcheck.core.outcome import (
     Siblings,
     Trial,
 )  # fmt: skip
-from opcheck.core.pattern import locate
 from opcheck.core.policy import Contract
 from opcheck.core.spec import OpSpec
 from opcheck.errors import OpcheckError, OracleError
+from opcheck.run.autograd import Autograd
+from opcheck.run.decoys import nearest_decoy
+from opcheck.run.draws import drawn
 from opcheck.run.elements import element_errors, input_conditions
 from opcheck.run.failure import place_of
+from opcheck.run.fakes import fake_forms, forms_of, symbolic_forms
+from opcheck.run.intact import Watch, saved_into
 from opcheck.run.library import registration
+from opcheck.run.locating import located
 from opcheck.run.orders import two_orders
-from opcheck.run.poison import poisoned
+from opcheck.run.poison import LARGE, NAN, poisoned
 from opcheck.run.pooling import pooled
+from opcheck.run.refusal import refusal
 from opcheck.run.roles import RoleFailed, Run, run_role, upstream
 
 Announce = Callable[[Case, str, Role], None]
@@ -65,7 +73,8 @@ class Executor:
 
     def execute(self, case: Case, trials: Iterable[Trial]) -> dict[Trial, Outcome]:
         """Run each trial of a case; what a role raises is an outcome, and misuse is raised."""
-        return {trial: self._outcome(case, trial) for trial in trials}
+        with configured(case.variant):
+            return {trial: self._outcome(case, trial) for trial in trials}
 
     def _outcome(self, case: Case, trial: Trial) -> Outcome:
         try:
@@ -85,7 +94,25 @@ class Executor:
                 case Elementwise():
                     return Returned(evidence=self._elementwise(case, trial.max_ulp))
                 case Locate():
-                    return Returned(evidence=self._locate(case, trial))
+                    return Returned(evidence=located(self._run, case, trial))
+                case FakeRun():
+                    self._announce(case, "fake", "target")
+                    if trial.symbolic:
+                        return Returned(evidence=symbolic_forms(self.spec, case, self.device))
+                    return Returned(evidence=fake_forms(self.spec, case, self.device, self.contract.no_grad))
+                case Refuse():
+                    self._announce(case, REFUSAL, "target")
+                    return Returned(evidence=refusal(self.spec, self.contract, case, self.device))
+                case Draws():
+                    return Returned(evidence=drawn(self.spec, case, self.device, trial, self._announce))
+                case SavedTensors():
+                    return Returned(evidence=self._saved(case))
+                case Backwards():
+                    return Returned(evidence=self._autograd(case).backwards())
+                case DoubleBackward():
+                    return Returned(evidence=self._autograd(case).double_backward())
+                case Autocast():
+                    return Returned(evidence=self._autograd(case).autocast(trial))
                 case _:
                     assert_never(trial)
         except RoleFailed as failed:
@@ -112,7 +139,10 @@ class Executor:
         misfits = misfits or [*_against_golden(reference, golden)]
         if misfits:
             return Compared(tensors=(), misfits=tuple(misfits))
-        target = self._run(case, "compare", "target")
+        watch = Watch()
+        self._announce(case, "compare", "target")
+        target = run_role(self.spec, case, "target", self.device, watch=watch)
+        changed, untouched = watch.changed(), watch.untouched()
         misfits = [*_against_reference(target, reference, golden, self.contract)]
         unfit = {item.tensor for item in misfits}
         tensors = []
@@ -120,8 +150,24 @@ class Executor:
             pair = reference.tensors.get(name), golden.tensors.get(name)
             if name in unfit or pair[0] is None or pair[1] is None:
                 continue
-            tensors.append(self._measure(name, value, pair[0], pair[1], golden))
-        return Compared(tensors=tuple(tensors), misfits=tuple(misfits))
+            decoy, distance = nearest_decoy(name, golden)
+            measured = self._measure(name, value, pair[0], pair[1], golden)
+            tensors.append(replace(measured, decoy=decoy, decoy_distance=distance))
+        return Compared(
+            tensors=tuple(tensors), misfits=tuple(misfits), changed=changed, untouched=untouched, watched=watch.count,
+            forms=forms_of({name: value for name, value in target.tensors.items() if name not in target.mutated}),
+        )  # fmt: skip
+
+    def _saved(self, case: Case) -> Watched:
+        self._announce(case, "saved tensors", "target")
+        named, saved = Watch(), Watch()
+        with saved_into(saved):
+            run_role(self.spec, case, "target", self.device, watch=named)
+        saved.drop(named)
+        return Watched(count=saved.count, changed=saved.changed())
+
+    def _autograd(self, case: Case) -> Autograd:
+        return Autograd(self.spec, self.contract, case, self.device, self._announce)
 
     def _measure(self, name: str, target: Tensor, reference: Tensor, golden: Tensor, run: Run) -> Measured:
         return measure(
@@ -164,21 +210,29 @@ class Executor:
         }
 
     def _repeat(self, case: Case, count: int) -> Digests:
-        """Repeat the target: in another program order where it is interpreted, and once with poisoned allocations."""
+        """Repeat the target: in another program order where it is interpreted, and with poisoned allocations.
+
+        The last of several interpreted runs is tuned first, as the first call on a GPU is.
+        """
         interpreted = self.device.type == "cpu"
-        runs = []
+        runs, tuned = [], set[str]()
         for at in range(count):
             order = ORDERS[at % len(ORDERS)] if interpreted else "launch"
+            byte = LARGE if at % 2 else NAN
             self._announce(case, f"repeat {at + 2}", "target")
             with program_order(order, seed=zlib.crc32(case.id.encode()) + at):
-                if interpreted or at == 0:
-                    with poisoned():
+                if interpreted and at and at == count - 1:
+                    with poisoned(byte), tuning() as tuned:
+                        run = run_role(self.spec, case, "target", self.device)
+                elif interpreted or at < 2:
+                    with poisoned(byte):
                         run = run_role(self.spec, case, "target", self.device)
                 else:
                     run = run_role(self.spec, case, "target", self.device)
             runs.append(tuple((name, digest_of(value)) for name, value in run.tensors.items()))
         order_text = "in reversed and shuffled program order, " if interpreted else ""
-        return Digests(runs=tuple(runs), varied=f"{order_text}with poisoned allocations")
+        tuned_text = ", once after autotuning on the live arguments" if tuned else ""
+        return Digests(runs=tuple(runs), varied=f"{order_text}with poisoned allocations{tuned_text}")
 
     def _elementwise(self, case: Case, max_ulp: float) -> ElementErrors:
         reference = self._run(case, "elementwise", "reference")
@@ -192,35 +246,6 @@ class Executor:
                 if name in target.tensors and name in reference.tensors
             )
         )
-
-    def _locate(self, case: Case, trial: Locate) -> Located:
-        golden = self._run(case, "locate", "golden")
-        reference = self._run(case, "locate", "reference")
-        with poisoned():  # what is never written shows as NaN, whatever the memory held before
-            target = self._run(case, "locate", "target")
-        found = [run.tensors[trial.tensor] for run in (target, reference, golden) if trial.tensor in run.tensors]
-        if len(found) < 3 or found[0].shape != found[2].shape:
-            return Located(wrong=0, total=0, where="it has another form when run again")
-        t, f, g = (upcast_exact(item) for item in found)
-        judged = g.isfinite() & f.isfinite()
-        wrong = judged & ~((t - g).abs() <= trial.threshold)
-        axes = axis_names(trial.tensor, tuple(t.shape), golden)
-        return locate(wrong, t, g, axes=axes)
-
-
-def axis_names(tensor: str, shape: tuple[int, ...], run: Run) -> tuple[str, ...]:
-    """Return the dimension names of a tensor: a gradient's are its input's, an output's those of an input of its shape.
-
-    Empty where they are not known.
-    """
-    known = run.axes.get(tensor.removeprefix("grad "))
-    if known is not None and len(known) == len(shape):
-        return known
-    for name, axes in run.axes.items():
-        gradient = run.gradients.get(f"grad {name}")
-        if gradient is not None and tuple(gradient.shape) == shape:
-            return axes
-    return ()
 
 
 def _against_golden(reference: Run, golden: Run) -> Iterable[Misfit]:

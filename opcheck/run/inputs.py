@@ -6,19 +6,20 @@ import hashlib
 import inspect
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from opcheck.core.case import Case, Sample
-from opcheck.core.cases import variant_values
-from opcheck.core.families import family
+from opcheck.core.facts import InputKind
+from opcheck.core.families import Family, family
 from opcheck.core.policy import DTYPES
 from opcheck.core.spec import OpSpec
+from opcheck.core.variants import variant_values
 from opcheck.errors import BadCase, SampleError
-from opcheck.run.values import FIRST_ONLY, fill
+from opcheck.run.values import booleans, fill, integers, offsets
 
 DRAWN_ON_DEVICE = 1 << 20  # elements
 
@@ -28,39 +29,41 @@ class Drawer:
 
     Attributes:
         axes: For each drawn tensor, the names of its dimensions, outermost first.
+        drawn: For each drawn tensor, which builder drew it and the dimension names that it was asked for with.
     """
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
         self.axes: dict[str, tuple[str, ...]] = {}
+        self.drawn: dict[str, tuple[InputKind, tuple[str, ...]]] = {}
 
     def tensor(self, case: Case, dims: tuple[str, ...], name: str, dtype: str | None) -> Tensor:
-        if family(case.values) is None:
-            raise BadCase(f"{case.id}: {case.values!r} is not a family of values")
+        self.drawn[name] = "float", dims
+        found = _family_of(case)
         wanted = dtype or case.dtype_of(name)
         if wanted not in DTYPES:
             raise SampleError(
                 f"{case.op}: samples asks for {name} in {wanted!r}; the element types are {', '.join(DTYPES)}"
             )
         normal = standard_normal(case.shape(*dims), f"{case.seed}|{case.op}|{name}", self._device)
-        values = "normal" if case.values in FIRST_ONLY and self._floats else case.values
+        first = not self.axes
+        ordinary = "float" not in found.fills or (found.first_only and not first)
         self._note(case, name, dims)
-        return fill(values, normal, wanted).to(getattr(torch, wanted)).to(self._device)
+        filled = fill("normal" if ordinary else found.name, normal, wanted, first=first)
+        return filled.to(getattr(torch, wanted)).to(self._device)
 
     def integers(self, case: Case, low: int, high: int, dims: tuple[str, ...], name: str) -> Tensor:
-        self._note(case, name, dims, floating=False)
-        shape = case.shape(*dims)
-        return torch.randint(low, high, shape, generator=self._generator(case, name)).to(self._device)
+        self.drawn[name] = "integer", dims
+        found, shape = _family_of(case), case.shape(*dims)
+        return integers(found.name, low, high, shape, self._generator(case, name)).to(self._device)
 
     def offsets(self, case: Case, total: int, parts: int, name: str) -> Tensor:
-        inner = torch.randint(0, total + 1, (max(parts - 1, 0),), generator=self._generator(case, name))
-        ends = torch.tensor([0]), torch.tensor([total])
-        return torch.cat((ends[0], inner.sort().values, ends[1])).to(torch.int32).to(self._device)
+        self.drawn[name] = "offsets", ()
+        return offsets(_family_of(case).name, total, parts, self._generator(case, name)).to(self._device)
 
     def booleans(self, case: Case, dims: tuple[str, ...], name: str) -> Tensor:
-        self._note(case, name, dims, floating=False)
-        coins = torch.randint(0, 2, case.shape(*dims), generator=self._generator(case, name))
-        return coins.to(torch.bool).to(self._device)
+        self.drawn[name] = "boolean", dims
+        return booleans(_family_of(case).name, case.shape(*dims), self._generator(case, name)).to(self._device)
 
     def generator(self, case: Case) -> torch.Generator:
         return self._generator(case, "the author's own")
@@ -68,14 +71,9 @@ class Drawer:
     def device(self) -> torch.device:
         return self._device
 
-    @property
-    def _floats(self) -> bool:
-        return bool(self.axes)
-
-    def _note(self, case: Case, name: str, dims: tuple[str, ...], *, floating: bool = True) -> None:
-        if floating:
-            leading = tuple(key for key in case.dims if key.startswith("..."))
-            self.axes[name] = tuple(part for dim in dims for part in (leading if dim == "..." else (dim,)))
+    def _note(self, case: Case, name: str, dims: tuple[str, ...]) -> None:
+        leading = tuple(key for key in case.dims if key.startswith("..."))
+        self.axes[name] = tuple(part for dim in dims for part in (leading if dim == "..." else (dim,)))
 
     def _generator(self, case: Case, name: str) -> torch.Generator:
         return seeded(f"{case.seed}|{case.op}|{name}")
@@ -88,12 +86,14 @@ class Call:
     Attributes:
         names: Names of the positional arguments, then of the keywords.
         axes: Dimension names of the tensors that the case drew.
+        drawn: Which builder drew them, and with which dimension names.
     """
 
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     names: tuple[str, ...]
     axes: dict[str, tuple[str, ...]]
+    drawn: dict[str, tuple[InputKind, tuple[str, ...]]] = field(default_factory=dict)
 
     def tensors(self) -> Iterator[tuple[str, Tensor]]:
         """Yield every tensor with its name; those of a list are `xs[0]`, `xs[1]`."""
@@ -152,7 +152,14 @@ def draw(spec: OpSpec, case: Case, device: torch.device) -> Call:
     missing = [item.name for item in spec.arguments if not item.default and item.name not in (*positional, *kwargs)]
     if missing:
         raise SampleError(f"{spec.name}: samples gives no {', '.join(missing)}, which the op needs; {spec.schema}")
-    return Call(args=tuple(args), kwargs=kwargs, names=(*positional, *kwargs), axes=drawer.axes)
+    return Call(args=tuple(args), kwargs=kwargs, names=(*positional, *kwargs), axes=drawer.axes, drawn=drawer.drawn)
+
+
+def _family_of(case: Case) -> Family:
+    found = family(case.values)
+    if found is None:
+        raise BadCase(f"{case.id}: {case.values!r} is not a family of values")
+    return found
 
 
 def parameter_names(spec: OpSpec, count: int) -> tuple[str, ...]:

@@ -45,8 +45,13 @@ def laid_out(name: str, value: Tensor, *, gradient: bool = False) -> Tensor:
         return torch.cat((value, value), dim=1)[:, value.shape[1] :]
     if name == "expanded" and value.dim() and value.numel():
         first = value.reshape(-1)[:1].reshape((1,) * value.dim()) if gradient else value[:1]
-        return first.expand(value.shape)
+        return _apart(first).expand(value.shape)
     return value
+
+
+def _apart(value: Tensor) -> Tensor:
+    """Return a contiguous copy with poison behind it: what reads on does not find the same numbers again."""
+    return _inside(value.reshape(-1), MARGIN)[: value.numel()].view(value.shape)
 
 
 def _inside(value: Tensor, margin: int) -> Tensor:

@@ -9,6 +9,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+NAN = 0xFF  # NaN in every float, -1 in every integer
+LARGE = 0x7B  # large and finite in every float, large in every integer
+
 _FACTORIES: tuple[tuple[Any, str], ...] = (
     (torch, "empty"),
     (torch, "empty_like"),
@@ -20,19 +23,19 @@ _FACTORIES: tuple[tuple[Any, str], ...] = (
 
 
 @contextlib.contextmanager
-def poisoned() -> Iterator[None]:
-    """Fill what Python code gets from `torch.empty*` with 0xFF bytes: NaN in every float, -1 in every integer."""
+def poisoned(byte: int = NAN) -> Iterator[None]:
+    """Fill what Python code gets from `torch.empty*` with one byte: `NAN`, or `LARGE` for what drops NaN."""
     before = [(owner, name, getattr(owner, name)) for owner, name in _FACTORIES]
     try:
         for owner, name, factory in before:
-            setattr(owner, name, _filling(factory))
+            setattr(owner, name, _filling(factory, byte))
         yield
     finally:
         for owner, name, factory in before:
             setattr(owner, name, factory)
 
 
-def _filling(factory: Callable[..., Tensor]) -> Callable[..., Tensor]:
+def _filling(factory: Callable[..., Tensor], byte: int) -> Callable[..., Tensor]:
     def empty(*args: Any, **kwargs: Any) -> Tensor:
         out = factory(*args, **kwargs)
         if out.device.type == "meta" or type(out) is not Tensor:
@@ -42,7 +45,7 @@ def _filling(factory: Callable[..., Tensor]) -> Callable[..., Tensor]:
             if out.dtype is torch.bool:
                 out.fill_(True)
             elif storage.nbytes():
-                torch.tensor([], dtype=torch.uint8, device=out.device).set_(storage).fill_(0xFF)
+                torch.tensor([], dtype=torch.uint8, device=out.device).set_(storage).fill_(byte)
         return out
 
     return empty

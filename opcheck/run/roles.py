@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from opcheck.core.case import Case
+from opcheck.core.families import family
 from opcheck.core.layouts import GRADIENT
 from opcheck.core.outcome import Raised, Role
 from opcheck.core.spec import OpSpec
 from opcheck.run.failure import describe
 from opcheck.run.inputs import Call, draw, standard_normal
+from opcheck.run.intact import Watch
 from opcheck.run.layouts import laid_out, revalued, revalued_gradient
-from opcheck.run.oracle import Watch, exact_settings
+from opcheck.run.oracle import Watch as NarrowingWatch
+from opcheck.run.oracle import exact_settings
+from opcheck.run.values import fill
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +37,7 @@ class Run:
         backward: How the backward failed, where it did.
         axes: Dimension names of the drawn tensors.
         finite: Whether all floating-point inputs are finite.
+        inputs: The tensors that the role was called with.
     """
 
     outputs: Mapping[str, Tensor]
@@ -43,6 +48,7 @@ class Run:
     backward: Raised | None = None
     axes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     finite: bool = True
+    inputs: Mapping[str, Tensor] = field(default_factory=dict)
 
     @property
     def tensors(self) -> dict[str, Tensor]:
@@ -71,6 +77,7 @@ def run_role(
     precision: torch.dtype | None = None,
     permute: Mapping[str, Tensor] | None = None,
     permute_outputs: Mapping[str, tuple[tuple[int, Tensor], ...]] | None = None,
+    watch: Watch | None = None,
 ) -> Run:
     """Run golden, reference or target once on inputs rebuilt from the case.
 
@@ -78,15 +85,58 @@ def run_role(
         precision: Element type to which floating-point inputs are widened; float64 for golden unless given.
         permute: Permutation of each dimension name, applied alike to all inputs that have it.
         permute_outputs: For each output, the axes along which its upstream gradient is permuted, and how.
+        watch: Remembers inputs before the forward, outputs and upstream gradients before the backward.
 
     Raises:
         RoleFailed: The role raised in its forward, or (golden and reference) in its backward.
         SampleError, BadCase: The case does not fit the op.
     """
+    call = prepared(spec, case, role, device, precision=precision, permute=permute)
+    finite = all(bool(value.detach().isfinite().all()) for _, value in call.tensors() if value.dtype.is_floating_point)
+    differentiate = not spec.mutated
+    if watch is not None:
+        for name, value in call.tensors():
+            watch.keep(name, value, writable=name.partition("[")[0] in spec.mutated)
+    with setting(role, spec.name):
+        outputs, odd = answer(spec, role, call)
+        mutated = {name: value for name, value in call.tensors() if name.partition("[")[0] in spec.mutated}
+        inputs = {name: value.detach() for name, value in call.tensors()}
+        run = Run(outputs=outputs, odd=odd, mutated=mutated, axes=call.axes, finite=finite, inputs=inputs)
+        return _with_gradients(run, call, case, role, permute_outputs or {}, watch) if differentiate else run
+
+
+def answer(spec: OpSpec, role: Role, call: Call) -> tuple[dict[str, Tensor], tuple[str, ...]]:
+    """Call a role, to be done under its `setting`, and return its outputs by name and what came in their place.
+
+    Raises:
+        RoleFailed: The role raised.
+    """
+    try:
+        with torch.no_grad() if spec.mutated else contextlib.nullcontext():
+            given = _function(spec, role)(*call.args, **call.kwargs)
+    except (Exception, SystemExit) as error:
+        raise RoleFailed(describe(error, role, "forward")) from error
+    return _named(given, expected=not spec.mutated)
+
+
+def prepared(
+    spec: OpSpec,
+    case: Case,
+    role: Role,
+    device: torch.device,
+    *,
+    precision: torch.dtype | None = None,
+    permute: Mapping[str, Tensor] | None = None,
+) -> Call:
+    """Return the arguments with which a role is called: values, element types, layouts, and what requires a gradient.
+
+    Raises:
+        RoleFailed: `samples` raised.
+        SampleError, BadCase: The case does not fit the op.
+    """
     call = _draw(spec, case, device)
     layouts = case.layouts
     call = call.map(lambda name, value: revalued(layouts[name], value) if name in layouts else value)
-    finite = all(bool(value.isfinite().all()) for _, value in call.tensors() if value.dtype.is_floating_point)
     if permute:
         call = call.map(lambda name, value: _permuted(value, call.axes.get(name, ()), permute))
     if role == "golden":
@@ -95,20 +145,10 @@ def run_role(
         call = call.map(lambda name, value: value.to(precision) if value.dtype.is_floating_point else value)
     if role == "target":
         call = call.map(lambda name, value: laid_out(layouts[name], value) if name in layouts else value)
-    differentiate = not spec.mutated
+    if spec.mutated:
+        return call
     wanted = case.wanted
-    if differentiate:
-        call = call.map(lambda name, value: _leaf(name, value, wanted))
-    with _setting(role, spec.name):
-        try:
-            with contextlib.nullcontext() if differentiate else torch.no_grad():
-                answer = _function(spec, role)(*call.args, **call.kwargs)
-        except (Exception, SystemExit) as error:
-            raise RoleFailed(describe(error, role, "forward")) from error
-        outputs, odd = _named(answer, expected=not spec.mutated)
-        mutated = {name: value for name, value in call.tensors() if name.partition("[")[0] in spec.mutated}
-        run = Run(outputs=outputs, odd=odd, mutated=mutated, axes=call.axes, finite=finite)
-        return _with_gradients(run, call, case, role, permute_outputs or {}) if differentiate else run
+    return call.map(lambda name, value: _leaf(name, value, wanted))
 
 
 def upstream(case: Case, name: str, output: Tensor) -> Tensor:
@@ -117,6 +157,9 @@ def upstream(case: Case, name: str, output: Tensor) -> Tensor:
     It is drawn in the narrowest of the case's element types of 16 bits or more, so that no role rounds it.
     """
     normal = standard_normal(tuple(output.shape), f"{case.seed}|{case.op}|upstream {name}", output.device)
+    values = family(case.values)
+    if values is not None and values.upstream:
+        normal = fill(values.name, normal, "float32")
     narrow = min((getattr(torch, dtype) for dtype in case.dtypes), key=lambda dtype: max(dtype.itemsize, 2))
     drawn = (normal if narrow.itemsize < 2 else normal.to(narrow)).to(output.dtype).to(output.device)
     layout = case.layouts.get(f"{GRADIENT}{name}")
@@ -139,14 +182,14 @@ def _function(spec: OpSpec, role: Role) -> Callable[..., Any]:
 
 
 @contextlib.contextmanager
-def _setting(role: Role, name: str) -> Iterator[None]:
+def setting(role: Role, name: str) -> Iterator[None]:
     """Golden and reference run under exact settings; the target keeps the user's."""
     if role == "target":
         yield
         return
     with exact_settings(double=role == "golden"):
         if role == "golden":
-            with Watch(name):
+            with NarrowingWatch(name):
                 yield
         else:
             yield
@@ -178,27 +221,31 @@ def _named(answer: Any, *, expected: bool) -> tuple[dict[str, Tensor], tuple[str
 
 
 def _with_gradients(
-    run: Run, call: Call, case: Case, role: Role, permute_outputs: Mapping[str, tuple[tuple[int, Tensor], ...]]
+    run: Run,
+    call: Call,
+    case: Case,
+    role: Role,
+    permute_outputs: Mapping[str, tuple[tuple[int, Tensor], ...]],
+    watch: Watch | None,
 ) -> Run:
-    from dataclasses import replace
-
     leaves = [(name, value) for name, value in call.tensors() if value.requires_grad]
+    live = live_outputs(run.outputs, case)
     floating = {name: value for name, value in run.outputs.items() if value.dtype.is_floating_point}
-    used = case.used or frozenset(floating)
-    live = {name: value for name, value in floating.items() if value.requires_grad and name in used}
     detached = tuple(name for name, value in floating.items() if not value.requires_grad) if leaves else ()
     if not leaves or not live:
         nothing: dict[str, Tensor | None] = {f"grad {name}": None for name, _ in leaves}
         return replace(run, detached=detached, gradients=nothing)
     cotangents = []
     for name, value in live.items():
-        drawn = upstream(case, name, value)
-        layout = case.layouts.get(f"{GRADIENT}{name}")
-        if layout and role == "target":
-            drawn = laid_out(layout, drawn, gradient=True)
+        drawn = cotangent(case, role, name, value)
         for axis, order in permute_outputs.get(name, ()):
             drawn = drawn.index_select(axis, order.to(drawn.device))
         cotangents.append(drawn)
+        if watch is not None:
+            watch.keep(f"{GRADIENT}{name}", drawn)
+    if watch is not None:
+        for name, value in run.outputs.items():
+            watch.keep(name, value)
     try:
         found = torch.autograd.grad(list(live.values()), [v for _, v in leaves], cotangents, allow_unused=True)
     except (Exception, SystemExit) as error:
@@ -209,3 +256,16 @@ def _with_gradients(
     gradients = {f"grad {name}": value for (name, _), value in zip(leaves, found, strict=True)}
     outputs = {name: value.detach() for name, value in run.outputs.items()}
     return replace(run, outputs=outputs, detached=detached, gradients=gradients)
+
+
+def live_outputs(outputs: Mapping[str, Tensor], case: Case) -> dict[str, Tensor]:
+    """Return the outputs through which a gradient flows in a case: differentiable, and used."""
+    used = case.used or frozenset(outputs)
+    return {name: value for name, value in outputs.items() if value.requires_grad and name in used}
+
+
+def cotangent(case: Case, role: Role, name: str, output: Tensor) -> Tensor:
+    """Return the upstream gradient that a role receives for an output: the shared values, for the target laid out."""
+    drawn = upstream(case, name, output)
+    layout = case.layouts.get(f"{GRADIENT}{name}")
+    return laid_out(layout, drawn, gradient=True) if layout and role == "target" else drawn

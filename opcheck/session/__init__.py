@@ -6,27 +6,30 @@ import datetime
 import difflib
 import hashlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from opcheck.checks import all_checks, limits_by_check
+from opcheck.core.behaviour import REFUSAL
 from opcheck.core.case import Case
 from opcheck.core.cases import Plan, Planned, plan_cases
+from opcheck.core.facts import Facts
 from opcheck.core.gate import apply_waivers, gate, waiver_problems
+from opcheck.core.outside import outside
 from opcheck.core.policy import Policy, Waiver
-from opcheck.core.report import AuditReport, CaseReport, OpReport
+from opcheck.core.report import AuditReport, CaseReport
 from opcheck.core.select import matcher, select_ops
-from opcheck.core.stages import stages
-from opcheck.core.verdict import Verdict, worst
 from opcheck.declared import find, load
 from opcheck.errors import OpcheckError, UnknownOp
 from opcheck.run.isolate import Pool
 from opcheck.session.described import Registry, backend_of, describe, workers_environment
 from opcheck.session.fitting import fit
 from opcheck.session.handout import run_cases
+from opcheck.session.learning import learn
 from opcheck.session.options import Options, Progress, Silent
+from opcheck.session.reporting import op_report
 from opcheck.worker import PRELOAD
 
 __all__ = ["Options", "Progress", "Session", "Silent", "audit", "workers_environment"]
@@ -35,6 +38,10 @@ __all__ = ["Options", "Progress", "Session", "Silent", "audit", "workers_environ
 @dataclass(slots=True, kw_only=True)
 class Session:
     """One open session: the policy, the worker pool, and what the registry holds.
+
+    Attributes:
+        skip: Modules that end the process that imports them.
+        facts: What a run of each planned op showed about it; `unlearnt` says why where that is nothing.
 
     Raises:
         PolicyError, UnknownOp, BadCase: The configuration or the command line is wrong.
@@ -47,6 +54,8 @@ class Session:
     pool: Pool
     registry: Registry
     skip: list[str] = field(default_factory=list)
+    facts: dict[str, Facts] = field(default_factory=dict)
+    unlearnt: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def open(cls, options: Options) -> Session:
@@ -130,6 +139,7 @@ class Session:
         if self.options.cases:
             return self._given_cases()
         wanted = matcher(self.options.keyword)
+        self._learn(self.ops)
         plans = {}
         for name in self.ops:
             plan = plan_cases(
@@ -138,11 +148,32 @@ class Session:
                 backend=self.backend,
                 seed=self.options.seed,
                 refused=self.registry.refused,
+                facts=self.facts[name],
+                budget=self.options.budget,
             )
-            chosen = tuple(item for item in plan.cases if wanted(item.case.id))
+            if why := self.unlearnt.get(name):
+                missing = f"layouts and the use of outputs: what the op takes and gives could not be learnt: {why}"
+                plan = replace(plan, not_covered=(*plan.not_covered, missing))
+            chosen = tuple(item for item in plan.cases if wanted(item.case.id) and self._judged(item.case))
             if chosen or not self.options.keyword:
                 plans[name] = replace(plan, cases=chosen)
         return plans
+
+    def _judged(self, case: Case) -> bool:
+        """Say whether a chosen check has something to say of a case: outside of the contract only `refusal` has."""
+        chosen = self.options.checks
+        if not chosen:
+            return True
+        if outside(self.policy.ops[case.op], case):
+            return REFUSAL in chosen
+        return any(name != REFUSAL for name in chosen)
+
+    def _learn(self, ops: Sequence[str]) -> None:
+        unknown = [name for name in ops if name not in self.facts]
+        if unknown:
+            facts, problems = learn(self.pool, unknown, self.skip)
+            self.facts |= facts
+            self.unlearnt |= problems
 
     def _given_cases(self) -> dict[str, Plan]:
         plans: dict[str, Plan] = {}
@@ -188,7 +219,13 @@ class Session:
             progress.close()
         problems = self.problems
         problems += waiver_problems(self.policy.waivers, today, used, whole=self._whole and complete)
-        reports = tuple(self._op_report(name, plans[name], done[name]) for name in plans)
+        reports = tuple(
+            op_report(
+                self.policy.ops[name], plans[name], done[name], about=self.registry.ops[name],
+                device=self.registry.environment["device"], whole=self._whole,
+            )
+            for name in plans
+        )  # fmt: skip
         result = gate(reports, self.policy.gate, problems=problems, complete=complete)
         return AuditReport(
             ops=reports,
@@ -208,30 +245,6 @@ class Session:
             self.policy.ops
         )
 
-    def _op_report(self, name: str, plan: Plan, cases: Sequence[CaseReport]) -> OpReport:
-        order = {item.case.id: at for at, item in enumerate(plan.cases)}
-        ordered = tuple(sorted(cases, key=lambda case: order.get(case.id, len(order))))
-        contract, facts = self.policy.ops[name], self.registry.ops[name]
-        limitations = list(dict.fromkeys(_limitations(ordered)))
-        if facts["promoted"]:
-            limitations.append("golden is the reference promoted to float64: it shares any mistake of the formula")
-        missing = list(plan.not_covered)
-        unfinished = len(plan.cases) - len(ordered)
-        if unfinished:
-            missing.append(f"{unfinished} planned cases did not run")
-        return OpReport(
-            op=name,
-            verdict=worst(case.verdict for case in ordered),
-            backend=self.registry.environment["device"],
-            cases=ordered,
-            limitations=tuple(limitations),
-            not_covered=tuple(missing),
-            stages=stages(contract, ordered),
-            formula=contract.formula,
-            kind=contract.kind,
-            place=facts["place"],
-        )
-
 
 def audit(options: Options | None = None, *, progress: Progress | None = None, **settings: Any) -> AuditReport:
     """Audit registered ops in worker processes and return the report.
@@ -243,16 +256,6 @@ def audit(options: Options | None = None, *, progress: Progress | None = None, *
     chosen = options or Options(**settings)
     with Session.open(chosen) as session:
         return session.audit(progress or Silent())
-
-
-def _limitations(cases: Sequence[CaseReport]) -> Iterator[str]:
-    for case in cases:
-        for item in case.findings:
-            if item.waived:
-                yield f"{item.check} of {item.tensor} is waived: {item.waived}"
-            elif item.verdict is Verdict.PASS_WITH_LIMITATIONS:
-                parsed = Case.parse(case.id)
-                yield f"{item.tensor} ({parsed.dtype}, {parsed.values}): {item.detail}"
 
 
 def _refuse_unknown_checks(names: Sequence[str]) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from opcheck.core.case import LEADING, Case
-from opcheck.core.cases import variant_values
 from opcheck.core.families import FAMILIES, family
 from opcheck.core.layouts import GRADIENT
 from opcheck.core.policy import DTYPES, Contract
+from opcheck.core.variants import config_of, variant_values
 from opcheck.errors import BadCase
 
 BACKENDS = ("cpu", "cuda")
@@ -37,6 +37,7 @@ def _faults(case: Case, contract: Contract, backend: str, arguments: Collection[
     yield from _wrong_dims(case, contract)
     if family(case.values) is None:
         yield f"{case.values!r} is not a family of values; there are {', '.join(item.name for item in FAMILIES)}"
+    config_of(case.variant)
     laid_out = [name for name in case.layouts if not name.startswith(GRADIENT)]
     named = {"variant": tuple(variant_values(case.variant)), "grads": case.wanted, "layout": laid_out}
     for what, names in named.items():
@@ -52,10 +53,10 @@ def _wrong_dtype(case: Case, contract: Contract, arguments: Collection[str]) -> 
         yield from _unknown("dtype", tuple(parts), arguments)
         promised = parts in [dict(item) for item in contract.mixed]
     else:
-        promised = case.dtype in contract.dtypes
+        # An element type that is declared unsupported is to be refused, so it may be tried.
+        promised = case.dtype in (*contract.dtypes, *(item.dtype for item in contract.unsupported))
     if not promised:
-        why = next((f" ({item.reason})" for item in contract.unsupported if item.dtype == case.dtype), "")
-        yield f"the contract does not promise {case.dtype}{why}; it promises {', '.join(_promises(contract))}"
+        yield f"the contract does not promise {case.dtype}; it promises {', '.join(_promises(contract))}"
 
 
 def _promises(contract: Contract) -> Iterator[str]:

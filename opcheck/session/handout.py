@@ -8,6 +8,7 @@ from typing import Any
 
 from opcheck.checks import all_checks
 from opcheck.checks.protocol import Subject
+from opcheck.core.behaviour import REFUSAL, Refuse
 from opcheck.core.case import Case
 from opcheck.core.cases import Plan
 from opcheck.core.outcome import Compare, Crashed, Outcome, TimedOut
@@ -75,7 +76,8 @@ def _lost(case_id: str, last: Mapping[str, Any], death: Death, timeout: float) -
         outcome = Crashed(role=role, reason=f"{death.reason}{during}", log=said, where=where)
     case = Case.parse(case_id)
     subject = Subject(contract=Contract(name=case.op, kind="elementwise", dtypes=case.dtypes, dims=()), case=case)
-    findings = all_checks()["structure"].judge(subject, {Compare(): outcome}, lambda dtype: None)
+    check, trial = (REFUSAL, Refuse()) if label == REFUSAL else ("structure", Compare())
+    findings = all_checks()[check].judge(subject, {trial: outcome}, lambda dtype: None)
     return CaseReport(id=case_id, verdict=verdict_of(findings), findings=findings)
 
 

@@ -41,3 +41,4 @@ class Options:
     workers: int = 0
     timeout: float = 60.0
     exitfirst: bool = False
+    budget: float | None = None

@@ -81,6 +81,8 @@ def element(t, f, g, name, *, overflow="ieee", void_allowed=False):
         found.kind = "" if void_allowed or math.isnan(t) else "NaN missing"
     elif math.isinf(rounded):
         found.kind, found.gap = beyond(t, g, name, overflow)
+        if overflow == "ieee" and not math.isinf(g) and math.isnan(t) and math.isnan(f):
+            found.alike, found.kind = True, ""
     elif not math.isfinite(f):
         if math.isfinite(t):
             found.held = distance(t, g)

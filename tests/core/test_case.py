@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opcheck.core.case import Case, Dims, Sample
-from opcheck.core.cases import variant_text, variant_values
 from opcheck.core.policy import DTYPES
+from opcheck.core.variants import variant_text, variant_values
 from opcheck.errors import BadCase
 
 names = st.from_regex(r"[a-z_][a-z0-9_]{0,8}", fullmatch=True)

@@ -23,6 +23,7 @@ WIDE = ("float32", "float64")
 sizes = st.floats(0.0, 1e30)
 KEYS = ("reference_error", "rounding_floor", "scale")
 parts = st.fixed_dictionaries(dict.fromkeys(KEYS, sizes))
+pooled = st.fixed_dictionaries(dict.fromkeys((*KEYS, "random_scale"), sizes))
 
 
 def measured(name, judged=1000, **errors):
@@ -30,22 +31,24 @@ def measured(name, judged=1000, **errors):
 
 
 @thorough
-@given(st.sampled_from(tuple(LAYOUTS)), parts, st.none() | parts, st.floats(1, 8), sizes, st.floats(0, 1))
+@given(st.sampled_from(tuple(LAYOUTS)), parts, st.none() | pooled, st.floats(1, 8), sizes, st.floats(0, 1))
 def test_the_threshold_is_the_written_sum(name, case, other, fudge, atol, trigger):
-    siblings = None if other is None else OracleError(tensor="out", judged=64, **other)
+    siblings = None if other is None else OracleError(tensor="grad x", judged=64, **other)
     got = threshold(
         measured(name, **case), siblings, FORMATS[name], fudge_factor=fudge, project_atol=atol, trigger=trigger
     )
     pairs = [case] if other is None else [case, other]
     error, floor, scale = (max(Fraction(item[key]) for item in pairs) for key in KEYS)
     least = 2 * quantum(scale, name) if name in WIDE else Fraction(0)
-    absolute = max(Fraction(atol), floor, least)
+    random_scale = Fraction((other or {}).get("random_scale", 0.0))
+    summed = 16 * random_scale / (2**53 if name == "float64" else 2**24)
+    absolute = max(Fraction(atol), floor, least, summed)
     assert (Fraction(got.reference_error), Fraction(got.rounding_floor), Fraction(got.scale)) == (error, floor, scale)
     assert Fraction(got.absolute_floor) == absolute
     assert got.value == pytest.approx(float(Fraction(fudge) * error + absolute), rel=1e-15)
     verbatim = 2 * Fraction(case["reference_error"]) + max(Fraction(atol), Fraction(case["rounding_floor"]))
     assert got.protocol == pytest.approx(float(verbatim), rel=1e-15)
-    unit = max(scale, absolute)
+    unit = max(scale, absolute, random_scale)
     if not error:
         assert got.reference_relative_error == 0.0
     elif not unit:
@@ -62,6 +65,17 @@ def test_the_threshold_by_hand():
     wide = measured("float32", reference_error=0.0, rounding_floor=0.0, scale=3.0)
     got = threshold(wide, None, FORMATS["float32"], fudge_factor=4.0, project_atol=0.0, trigger=0.1)
     assert (got.value, got.absolute_floor, got.protocol) == (2.0**-21, 2.0**-21, 0.0)
+
+
+@pytest.mark.parametrize("name", ["float32", "float16", "bfloat16"])
+def test_what_a_constant_upstream_gradient_cancels_is_held_to_16_fp32_roundings_of_its_terms(name):
+    # Softmax of equal logits: y (dy - sum y dy) is 0 for a dy of ones, and golden and reference say so exactly.
+    nothing = measured(name, reference_error=0.0, rounding_floor=0.0, scale=0.0)
+    siblings = OracleError(
+        tensor="grad x", judged=64, reference_error=0.0, rounding_floor=0.0, scale=0.0, random_scale=0.25
+    )
+    got = threshold(nothing, siblings, FORMATS[name], fudge_factor=2.0, project_atol=0.0, trigger=0.1)
+    assert (got.value, got.gate_valid) == (2.0**-22, True)  # of a wrong row sum, 0.25 or so would be left
 
 
 def test_the_trigger_is_part_of_what_is_valid():

@@ -123,6 +123,7 @@ def test_the_fields_that_the_design_promises():
         "tensor": "out", "dtype": "float16", "reference_error": 0.2, "target_error": 0.3,
         "reference_relative_error": 0.2, "rounding_floor": 3.1e-5, "threshold": 2 * 0.2 + 3.1e-5,
         "protocol_threshold": 2 * 0.2 + 3.1e-5, "condition": 1531.0, "gate_valid": False, "verdict": "INCONCLUSIVE",
+        "scale": 0.0, "decoy": "", "decoy_distance": "Infinity",
     }  # fmt: skip
     assert data["ops"][0]["cases"][0]["tensors"][0]["condition"] == "NaN"
 

@@ -63,6 +63,11 @@ def test_what_was_not_tried_is_not_covered(cases, missing):
     assert not OpReport(op="ops::p", verdict=PASS, backend="cpu", stages=found).production_ready
 
 
+@pytest.mark.parametrize(("verdict", "state"), [(PASS, "holds"), (LIMITED, "holds"), (FAIL, "fails")])
+def test_an_op_that_draws_is_deterministic_where_its_seeds_decide(verdict, state):
+    assert stages(CONTRACT, [case(randomness=verdict)])["determinism"] == state
+
+
 def test_a_mixed_case_counts_for_each_of_its_dtypes():
     assert stages(CONTRACT, [case(dtype="x=bfloat16,weight=float32")])["dtype sensitivity"] == "holds"
 

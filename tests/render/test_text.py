@@ -166,3 +166,23 @@ def test_an_invalid_gate_says_how_far_the_reference_is(ratio, written):
     item = row("out", INCONCLUSIVE, gate_valid=False, reference_relative_error=ratio)
     text = render(closed(replace(passing(), cases=(case("ops::rms_norm", INCONCLUSIVE, tensors=(item,)),))))
     assert f"  {written} " in text
+
+
+def test_the_way_to_run_a_failure_again_names_the_registry_that_was_named():
+    text = render(closed(failing()), verbosity=-1, registry="my kernels/registry.toml")
+    again = [line for line in text.splitlines() if line.startswith("  again: ")]
+    assert len(again) == 2
+    for line in again:
+        assert line.startswith(
+            "  again: python -m opcheck audit --registry 'my kernels/registry.toml' --backend cpu --"
+        )
+
+
+def test_many_shapes_are_counted_unless_verbose():
+    cases = tuple(case("ops::rms_norm", PASS, size=f"rows={rows},cols=3") for rows in range(1, 15))
+    (brief,) = (line for line in render(report(replace(passing(), cases=cases))).splitlines() if "tested:" in line)
+    assert brief == (
+        "  tested: 14 cases, Triton interpreted; float16; shapes 1 x 3, 2 x 3, 3 x 3, 4 x 3, 5 x 3, 6 x 3, 7 x 3, "
+        "8 x 3, 9 x 3, 10 x 3, 11 x 3, 12 x 3 and 2 more; values normal"
+    )
+    assert "12 x 3, 13 x 3, 14 x 3; values" in render(report(replace(passing(), cases=cases)), verbosity=1)

@@ -12,6 +12,8 @@ from opcheck.core.outcome import Compare, Compared, Returned
 from opcheck.core.policy import Contract
 from opcheck.registry import spec
 from opcheck.run.execute import Executor
+from opcheck.run.fakes import fake_forms
+from opcheck.run.roles import RoleFailed
 
 NAME = "tests_no_grad::tripled"
 
@@ -30,6 +32,9 @@ def tripled(x: torch.Tensor) -> torch.Tensor:
     return 3.0 * x
 
 
+tripled.register_fake(torch.empty_like)
+
+
 @pytest.mark.parametrize(
     ("no_grad", "misfits"),
     [pytest.param({"x": "a table"}, [], id="declared"), pytest.param({}, ["grad x"], id="undeclared")],
@@ -43,3 +48,11 @@ def test_no_backward(no_grad, misfits):
     assert isinstance(outcome.evidence, Compared)
     assert [item.tensor for item in outcome.evidence.misfits] == misfits
     assert [item.tensor for item in outcome.evidence.tensors] == ["out"]
+
+
+def test_fakes_have_no_backward_where_no_input_promises_a_gradient():
+    case = Case(op=NAME, dtype="float32", dims=Dims(cols=5))
+    found = fake_forms(spec(NAME), case, torch.device("cpu"), no_grad={"x": "a table"})
+    assert [form.tensor for form in found.forms] == ["out"]
+    with pytest.raises(RoleFailed, match="no autograd formula"):
+        fake_forms(spec(NAME), case, torch.device("cpu"))

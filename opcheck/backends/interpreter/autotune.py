@@ -46,7 +46,7 @@ def run(self: Any, *args: Any, **kwargs: Any) -> Any:
     from its second launch on, and wrong here.
     """
     self.nargs = dict(zip(self.arg_names, args, strict=False))
-    configs = _candidates(self, kwargs)
+    configs = candidates(self, kwargs)
     name = f"{self.base_fn.__module__}.{self.base_fn.__qualname__}"
     _seen[name] = max(_seen.get(name, 0), len(configs))
     config = configs[_index % len(configs)]
@@ -58,8 +58,11 @@ def run(self: Any, *args: Any, **kwargs: Any) -> Any:
     return result
 
 
-def _candidates(tuner: Any, kwargs: dict[str, Any]) -> list[Any]:
-    """Prune as the tuner would. A pruning function that asks for a driver cannot run: then nothing is pruned."""
+def candidates(tuner: Any, kwargs: dict[str, Any]) -> list[Any]:
+    """Prune as the tuner would; its arguments stand in `tuner.nargs`.
+
+    A pruning function that asks for a driver cannot run without a GPU: then nothing is pruned.
+    """
     if len(tuner.configs) == 1:
         return list(tuner.configs)
     try:

@@ -41,6 +41,8 @@ def declare(namespace, wrong):
     def op(x: torch.Tensor) -> torch.Tensor:
         """Find the index `[rows]` of the first maximum in each row of x `[rows, cols]`."""
         rows, cols = x.shape
+        if not cols:
+            raise ValueError("a row without elements has no maximum")
         out = allocate(x)
         _kernel[(rows,)](x.contiguous(), out, cols, BLOCK=BLOCK, FIRST=not wrong)
         return out

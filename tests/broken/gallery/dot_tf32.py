@@ -1,4 +1,4 @@
-"""`broken::dot_tf32`: `tl.dot` of float32 takes its default precision, TF32, which keeps 10 bits of each operand."""
+"""K018: `tl.dot` of float32 takes its default precision, TF32, which keeps 10 bits of each operand."""
 
 import torch
 import triton

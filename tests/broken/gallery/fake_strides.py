@@ -1,4 +1,4 @@
-"""`broken::fake_strides`: the fake promises a transposed layout, the kernel returns a contiguous one."""
+"""K070: the fake promises a transposed layout, the kernel returns a contiguous one."""
 
 import torch
 

@@ -29,7 +29,7 @@ def declare(namespace, wrong):
     @opcheck.register(f"{namespace}::grad_bf16_sum", reference=reference, samples=samples)
     def op(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
         """Compute `x * weight` for x `[rows, cols]` and weight `[cols]`."""
-        return x * weight
+        return (x * weight).contiguous()
 
     @torch.library.custom_op(f"{namespace}::grad_bf16_sum_backward", mutates_args=())
     def grad_weight(grad: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
@@ -38,7 +38,7 @@ def declare(namespace, wrong):
         accumulator = tl.bfloat16 if wrong else tl.float32
         _grad_weight_kernel[(1,)](
             grad.contiguous(), x.contiguous(), out, rows, cols,
-            ACCUMULATOR=accumulator, BLOCK=triton.next_power_of_2(cols),
+            ACCUMULATOR=accumulator, BLOCK=triton.next_power_of_2(max(cols, 1)),
         )  # fmt: skip
         return out
 

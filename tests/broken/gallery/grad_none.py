@@ -1,4 +1,4 @@
-"""`broken::grad_none`: the backward returns None for the weight, so the weight never learns and nothing complains."""
+"""K066: the backward returns None for the weight, so the weight never learns and nothing complains."""
 
 import torch
 import triton

@@ -41,7 +41,7 @@ def declare(namespace, wrong):
     @opcheck.register(f"{namespace}::grad_row_block", reference=reference, samples=samples)
     def op(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
         """Compute `x * weight` for x `[rows, cols]` and weight `[cols]`."""
-        return x * weight
+        return (x * weight).contiguous()
 
     @torch.library.custom_op(f"{namespace}::grad_row_block_backward", mutates_args=())
     def grad_weight(grad: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
@@ -50,7 +50,7 @@ def declare(namespace, wrong):
         blocks = rows // BLOCK_ROWS if wrong else triton.cdiv(rows, BLOCK_ROWS)
         _grad_weight_kernel[(1,)](
             grad.contiguous(), x.contiguous(), out, blocks, rows, cols,
-            BLOCK_ROWS=BLOCK_ROWS, BLOCK_COLS=triton.next_power_of_2(cols),
+            BLOCK_ROWS=BLOCK_ROWS, BLOCK_COLS=triton.next_power_of_2(max(cols, 1)),
         )  # fmt: skip
         return out
 

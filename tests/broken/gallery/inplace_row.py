@@ -11,12 +11,12 @@ from .twins import twins
 
 
 @triton.jit
-def _kernel(x_ptr, y_ptr, x_stride, y_stride, cols, BLOCK: tl.constexpr):
+def _kernel(x_ptr, y_ptr, x_row, x_col, y_row, y_col, cols, BLOCK: tl.constexpr):
     row = tl.program_id(0)
     at = tl.arange(0, BLOCK)
-    x = tl.load(x_ptr + row * x_stride + at, mask=at < cols, other=0.0)
-    y = tl.load(y_ptr + row * y_stride + at, mask=at < cols, other=0.0)
-    tl.store(x_ptr + row * x_stride + at, x + y, mask=at < cols)
+    x = tl.load(x_ptr + row * x_row + at * x_col, mask=at < cols, other=0.0)
+    y = tl.load(y_ptr + row * y_row + at * y_col, mask=at < cols, other=0.0)
+    tl.store(x_ptr + row * x_row + at * x_col, x + y, mask=at < cols)
 
 
 def samples(case: Case) -> Sample:
@@ -34,5 +34,5 @@ def declare(namespace, wrong):
     def op(x: torch.Tensor, y: torch.Tensor) -> None:
         """Add y to x in place, both `[rows, cols]`."""
         rows, cols = x.shape
-        updated = max(1, rows - 1) if wrong else rows
-        _kernel[(updated,)](x, y, x.stride(0), y.stride(0), cols, BLOCK=triton.next_power_of_2(cols))
+        updated = rows - 1 if wrong and rows > 1 else rows
+        _kernel[(updated,)](x, y, *x.stride(), *y.stride(), cols, BLOCK=triton.next_power_of_2(cols))

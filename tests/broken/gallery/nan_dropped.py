@@ -1,4 +1,4 @@
-"""`broken::nan_dropped`: `tl.max` passes over NaN, so the maximum of a row with a NaN looks healthy."""
+"""K048: `tl.max` passes over NaN, so the maximum of a row with a NaN looks healthy."""
 
 import torch
 import triton

@@ -1,4 +1,4 @@
-"""`broken::no_autograd`: the forward is registered and no autograd formula is, so training fails."""
+"""K065: the forward is registered and no autograd formula is, so training fails."""
 
 import torch
 

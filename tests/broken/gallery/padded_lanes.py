@@ -1,4 +1,4 @@
-"""`broken::padded_lanes`: masked lanes, loaded as 0, enter the variance as `(0 - mean)^2`."""
+"""K001: masked lanes, loaded as 0, enter the variance as `(0 - mean)^2`."""
 
 import torch
 import triton

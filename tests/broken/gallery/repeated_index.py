@@ -24,7 +24,7 @@ def _grad_kernel(grad_ptr, index_ptr, out_ptr, rows, cols, BLOCK: tl.constexpr, 
 
 def samples(case: Case) -> Sample:
     """Draw table `[entries, cols]` and index `[rows]`; with 5 rows and 4 entries some index is there twice."""
-    index = case.integers(0, case.dims["entries"], "rows", name="index")
+    index = case.integers(0, max(1, case.dims["entries"]), "rows", name="index")
     return Sample(case.tensor("entries", "cols", name="table"), index)
 
 
@@ -50,7 +50,13 @@ def declare(namespace, wrong):
         rows, cols = grad.shape
         out = grad.new_empty(entries, cols)
         _grad_kernel[(entries,)](
-            grad.contiguous(), index.contiguous(), out, rows, cols, BLOCK=triton.next_power_of_2(cols), ADD=not wrong
+            grad.contiguous(),
+            index.contiguous(),
+            out,
+            rows,
+            cols,
+            BLOCK=triton.next_power_of_2(max(cols, 1)),
+            ADD=not wrong,
         )
         return out
 

@@ -31,6 +31,24 @@ def fresh_rows(x: torch.Tensor) -> torch.Tensor:
     return x.new_empty(x.shape[0])
 
 
+def row_shape(x: torch.Tensor) -> tuple[int, int]:
+    """Return rows and cols of x `[rows, cols]`.
+
+    Raises:
+        ValueError: Its rows are empty.
+    """
+    rows, cols = x.shape
+    if not cols:
+        raise ValueError("a row should have at least one element")
+    return rows, cols
+
+
+def refuse_empty(*sizes: int) -> None:
+    """Raise ValueError where a size is 0 for which an op has no answer."""
+    if 0 in sizes:
+        raise ValueError("it is empty")
+
+
 def save_inputs(ctx, inputs, output):
     """Keep all inputs for the backward."""
     ctx.save_for_backward(*inputs)

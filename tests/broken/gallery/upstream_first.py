@@ -1,4 +1,4 @@
-"""`broken::upstream_first`: the backward never advances to its own row's upstream gradient and uses the first one."""
+"""K023: the backward never advances to its own row's upstream gradient and uses the first one."""
 
 import torch
 import triton
@@ -34,7 +34,12 @@ def declare(namespace, wrong):
         rows, cols = x.shape
         out = fresh(x)
         _grad_kernel[(rows,)](
-            grad.contiguous(), x.contiguous(), out, cols, BLOCK=triton.next_power_of_2(cols), ADVANCE=int(not wrong)
+            grad.contiguous(),
+            x.contiguous(),
+            out,
+            cols,
+            BLOCK=triton.next_power_of_2(max(cols, 1)),
+            ADVANCE=int(not wrong),
         )
         return out
 

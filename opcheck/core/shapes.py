@@ -1,0 +1,54 @@
+"""Legal sizes: the nearest to one wished for, the representative shape, and what a backend can run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+
+from opcheck.core.case import LEADING, Dims
+from opcheck.core.policy import Contract
+
+OTHERS = (2, 3, 5)  # dimensions that are not reduced, the last ones: several programs, cheap, and no two alike
+ODD = 129  # a reduced dimension: prime to every tile, one above a power of two
+MANY_ROWS = 64
+INTERPRETED_ELEMENTS = 1 << 16  # a shape with more is not run on the interpreter
+
+
+def named(contract: Contract) -> tuple[str, ...]:
+    """Return the dimensions that have names of their own: all but the leading ones."""
+    return tuple(name for name in contract.dims if name != LEADING)
+
+
+def legal(contract: Contract, name: str, size: int) -> int:
+    """Return the legal size nearest to the one wished for, rounding up to a multiple."""
+    if name in contract.sizes:
+        return min(contract.sizes[name], key=lambda legal: (abs(legal - size), legal))
+    low = contract.smallest.get(name, 1)
+    size = max(low, min(size, contract.largest.get(name, size)))
+    step = contract.multiple.get(name, 1)
+    rounded = math.ceil(size / step) * step
+    return rounded if rounded <= contract.largest.get(name, rounded) else (size // step) * step
+
+
+def reduced(contract: Contract) -> frozenset[str]:
+    """Return the dimensions along which the op reduces; the last one where the contract does not say."""
+    return frozenset(contract.reduces or named(contract)[-1:])
+
+
+def odd(contract: Contract) -> Dims:
+    """Return the representative shape: odd sizes, several programs, cheap on the interpreter."""
+    along = reduced(contract)
+    others = [name for name in named(contract) if name not in along]
+    sizes = (OTHERS[:1] * len(others) + OTHERS)[-len(others) :] if others else ()
+    wanted = dict(zip(others, sizes, strict=True))
+    return Dims({name: legal(contract, name, wanted.get(name, ODD)) for name in named(contract)})
+
+
+def runnable(shapes: Iterable[Dims], backend: str, missing: list[str]) -> Iterator[Dims]:
+    """Yield each shape that the backend can run once; name the others in `missing`."""
+    for dims in dict.fromkeys(shapes):
+        if backend == "cpu" and math.prod(dims.values()) > INTERPRETED_ELEMENTS:
+            text = ", ".join(f"{name}={size}" for name, size in dims.items())
+            missing.append(f"shape {text}: too large for the interpreter; audit it on a GPU")
+        else:
+            yield dims

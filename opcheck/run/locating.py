@@ -1,0 +1,76 @@
+"""Look closer at a tensor that is too far from golden: where it is wrong, and whether an argument is ignored."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+
+from torch import Tensor
+
+from opcheck.core.case import Case
+from opcheck.core.floats import upcast_exact
+from opcheck.core.measure import digest_of
+from opcheck.core.outcome import Locate, Located, Role
+from opcheck.core.pattern import locate
+from opcheck.core.variants import CONFIG, config_of, variant_text, variant_values
+from opcheck.run.poison import poisoned
+from opcheck.run.roles import Run
+
+RunRole = Callable[[Case, str, Role], Run]
+
+
+def located(run: RunRole, case: Case, trial: Locate) -> Located:
+    """Run the three roles again and describe the wrong elements of the trial's tensor.
+
+    Args:
+        run: Runs a role on a case under a label for progress.
+        case: Where the tensor failed.
+        trial: Which tensor, and how far from golden it may be.
+    """
+    golden, reference = (run(case, "locate", role) for role in ("golden", "reference"))
+    with poisoned():  # what is never written shows as NaN, whatever the memory held before
+        target = run(case, "locate", "target")
+    found = [item.tensors[trial.tensor] for item in (target, reference, golden) if trial.tensor in item.tensors]
+    if len(found) < 3 or found[0].shape != found[2].shape:
+        return Located(wrong=0, total=0, where="it has another form when run again")
+    t, f, g = (upcast_exact(item) for item in found)
+    wrong = g.isfinite() & f.isfinite() & ~((t - g).abs() <= trial.threshold)
+    answer = locate(wrong, t, g, axes=axis_names(trial.tensor, tuple(t.shape), golden))
+    ignored = _ignored(run, case, trial, found[0], g) if answer.wrong else ""
+    return replace(answer, looks_like=ignored) if ignored else answer
+
+
+def axis_names(tensor: str, shape: tuple[int, ...], run: Run) -> tuple[str, ...]:
+    """Return the dimension names of a tensor: a gradient's are its input's, an output's those of an input of its shape.
+
+    Empty where they are not known.
+    """
+    known = run.axes.get(tensor.removeprefix("grad "))
+    if known is not None and len(known) == len(shape):
+        return known
+    for name, axes in run.axes.items():
+        gradient = run.gradients.get(f"grad {name}")
+        if gradient is not None and tuple(gradient.shape) == shape:
+            return axes
+    return ()
+
+
+def _ignored(run: RunRole, case: Case, trial: Locate, target: Tensor, golden: Tensor) -> str:
+    """Name the argument of the case's variant without which the target gives the same bits and golden does not."""
+    values = variant_values(case.variant)
+    config = config_of(case.variant)
+    reserved = {} if config is None else {CONFIG: config}
+    for name, value in values.items():
+        rest = {key: item for key, item in values.items() if key != name}
+        without = replace(case, variant=variant_text({**rest, **reserved}))
+        other = run(without, "locate", "golden").tensors.get(trial.tensor)
+        if other is None or other.shape != golden.shape:
+            continue
+        if not bool(((upcast_exact(other) - golden).abs() > trial.threshold).any()):
+            continue
+        with poisoned():
+            again = run(without, "locate", "target").tensors.get(trial.tensor)
+        if again is not None and digest_of(again) == digest_of(target):
+            return f"{name}={json.dumps(value)} changes golden and nothing in the target: the argument is not used"
+    return ""
