@@ -13,6 +13,11 @@ from opcheck.core.outside import outside
 from opcheck.core.policy import Unsupported
 from opcheck.core.verdict import Verdict
 
+UNCHECKED = (
+    "no check of the arguments before the launch; if the call is meant to work, let registry.toml promise it (empty, "
+    "contiguous, unsupported)"
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefusalLimits:
@@ -48,7 +53,7 @@ class Refusal:
         return (self._finding(Verdict.FAIL, f"{why}; the target returned {evidence.returned} instead of raising"),)
 
     def _finding(self, verdict: Verdict, detail: str) -> Finding:
-        hint = "no check of the arguments before the launch" if verdict is Verdict.FAIL else ""
+        hint = UNCHECKED if verdict is Verdict.FAIL else ""
         return Finding(
             check=self.name, tensor="the case", verdict=verdict, law=self.law, detail=detail, looks_like=hint
         )
