@@ -103,7 +103,7 @@ class TestCases:
         assert re.match(
             r"bad::right: 7 cases, about \d+(\.\d)? s of one core; pairs covered: \d+ of \d+ \(dtype x v", about
         )
-        assert total == "7 cases of 1 ops"
+        assert total == "7 cases of 1 op"
 
     def test_a_budget_adds_cases_that_combine_options(self):
         few, more = (call("audit", "bad::right", "--co", "--budget", budget).out.split() for budget in ("0", "4"))

@@ -110,7 +110,7 @@ def _collect(session: Session) -> int:
         combined = coverage(plan, (item.case for item in plan.cases))
         about = f"; {combined}" if combined.pairs else ""
         say(f"{name}: {len(plan.cases)} cases, about {combined.estimated_seconds:g} s of one core{about}")
-    say(f"{len(found)} cases of {len(plans)} ops")
+    say(f"{len(found)} cases of {len(plans)} {'op' if len(plans) == 1 else 'ops'}")
     return ExitStatus.OK if found else ExitStatus.NOTHING
 
 
@@ -119,10 +119,7 @@ def _slowest(report: AuditReport) -> list[CaseReport]:
 
 
 def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = math.nan
+    seconds = _number(text)
     if not 0 < seconds <= LONGEST_TIMEOUT:
         raise argparse.ArgumentTypeError(
             f"{text!r} should be a number of seconds, more than 0 and at most {LONGEST_TIMEOUT}"
@@ -131,7 +128,17 @@ def _seconds(text: str) -> float:
 
 
 def _budget(text: str) -> float:
-    return 0.0 if text == "0" else _seconds(text)
+    seconds = _number(text)
+    if not 0 <= seconds < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} should be a number of seconds, 0 or more")
+    return seconds
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
 
 
 def _count_or_none(text: str) -> int:

@@ -51,11 +51,7 @@ def _op(op: OpReport, verbosity: int, registry: str) -> str:
     lines += _listed("limitation", op.limitations, verbosity)
     lines += _listed("not covered", op.not_covered, verbosity)
     lines += [f"  unproven: {problem}" for problem in op.problems]
-    if caught := smallest_caught(op.cases):
-        worst = max(caught.items(), key=lambda item: item[1][0])
-        lines.append(
-            f"  catches: one wrong element of any tensor, from {worst[1][0]:.1e} of the scale on; least of {worst[0]}"
-        )
+    lines += _caught(op, verbosity)
     lines.append(f"  stages: {_stages(op)}")
     if verbosity > 0:
         lines += [f"  {case.verdict}  {case.id}  {case.seconds:.2f} s" for case in op.cases]
@@ -124,6 +120,17 @@ def _some(names: Iterable[str], verbosity: int) -> str:
 def _stages(op: OpReport) -> str:
     states = ", ".join(f"{name} {op.stages.get(name, 'not covered')}" for name in STAGES)
     return f"{states}; {'production ready' if op.production_ready else 'not production ready'}"
+
+
+def _caught(op: OpReport, verbosity: int) -> Iterator[str]:
+    """Say how small an error would have been seen: of the bluntest tensor, or of each one and in which case."""
+    caught = smallest_caught(op.cases)
+    if verbosity > 0:
+        for name, (error, case) in caught.items():
+            yield f"  catches: one wrong element of {name}, from {error:.1e} of the scale on, in {case}"
+    elif caught:
+        name, (error, _) = max(caught.items(), key=lambda item: item[1][0])
+        yield f"  catches: one wrong element of any tensor, from {error:.1e} of the scale on; least of {name}"
 
 
 def _listed(title: str, items: tuple[str, ...], verbosity: int) -> Iterator[str]:

@@ -41,6 +41,8 @@ def op_report(
     missing = list(plan.not_covered)
     if unfinished := len(plan.cases) - len(ordered):
         missing.append(f"{unfinished} planned cases did not run")
+    if silent := [case for case in ordered if not case.findings]:
+        missing.append(f"{len(silent)} cases gave the checks nothing to judge, such as {silent[0].id}")
     return OpReport(
         op=contract.name,
         verdict=worst([*(case.verdict for case in ordered), *(Verdict.INCONCLUSIVE for _ in problems)]),

@@ -186,3 +186,19 @@ def test_many_shapes_are_counted_unless_verbose():
         "8 x 3, 9 x 3, 10 x 3, 11 x 3, 12 x 3 and 2 more; values normal"
     )
     assert "12 x 3, 13 x 3, 14 x 3; values" in render(report(replace(passing(), cases=cases)), verbosity=1)
+
+
+def test_what_would_have_been_caught_is_told_of_the_bluntest_tensor_and_in_full_when_verbose():
+    sharp = replace(row("out", scale=1.0), threshold=1e-3)
+    blunt = replace(row("grad x", scale=2.0), threshold=0.5)
+    op = replace(passing(), cases=(case("ops::rms_norm", PASS, tensors=(sharp, blunt)),))
+    lines = [line for line in render(report(op)).splitlines() if "catches" in line]
+    assert lines == [
+        "  catches: one wrong element of any tensor, from 2.5e-01 of the scale on; least of grad x (float16)"
+    ]
+    lines = [line for line in render(report(op), verbosity=1).splitlines() if "catches" in line]
+    where = "in ops::rms_norm[float16;rows=5,cols=129;normal;;;;0]@cpu"
+    assert lines == [
+        f"  catches: one wrong element of out (float16), from 1.0e-03 of the scale on, {where}",
+        f"  catches: one wrong element of grad x (float16), from 2.5e-01 of the scale on, {where}",
+    ]
