@@ -20,6 +20,7 @@ from opcheck.core.behaviour import (
 from opcheck.core.draws import Drawing, Draws
 from opcheck.core.forms import Faked, FakeRun, Form
 from opcheck.core.measured import Element, Measured
+from opcheck.core.memory import Observe, Observed
 
 Role = Literal["samples", "golden", "reference", "target"]
 
@@ -72,7 +73,7 @@ class Elementwise:
 
 
 _Behavioural = Draws | Refuse | SavedTensors | Backwards | DoubleBackward | Autocast
-Trial = Compare | Siblings | Repeat | Registration | Orders | Locate | Elementwise | FakeRun | _Behavioural
+Trial = Compare | Siblings | Repeat | Registration | Orders | Locate | Elementwise | FakeRun | Observe | _Behavioural
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,6 +211,7 @@ Evidence = (
     | Watched
     | Behaviour
     | Drawing
+    | Observed
 )
 
 

@@ -73,6 +73,7 @@ class Contract:
     production: tuple[Mapping[str, int], ...] = ()
     variants: tuple[Mapping[str, Any], ...] = ()
     contiguous: Mapping[str, str] = field(default_factory=dict)
+    extent: Mapping[str, str] = field(default_factory=dict)
     no_grad: Mapping[str, str] = field(default_factory=dict)
     nonfinite_undefined: str = ""  # the reason why NaN and Inf inputs are outside the contract; empty: they propagate
     deterministic_forward: bool = True

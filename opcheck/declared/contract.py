@@ -61,6 +61,9 @@ OPTIONAL: dict[str, Shape] = {
         unique=True,
     ),
     "contiguous": ARGUMENT_REASONS.about("Parameters that must be contiguous, with why; a strided one must raise."),
+    "extent": ARGUMENT_REASONS.about(
+        "Parameters of which kernels may touch the whole buffer when they get a view into it, with why."
+    ),
     "no_grad": ARGUMENT_REASONS.about("Parameters without a gradient, with why."),
     "nonfinite": _NONFINITE,
     "deterministic": OneOf(doc="Whether repeated runs give equal bits.", shapes=(Boolean(), _DETERMINISM)),

@@ -19,6 +19,7 @@ from opcheck.core.forms import FakeRun
 from opcheck.core.layouts import GRADIENT, layout_text, revalues_gradient
 from opcheck.core.measure import digest_of, dtype_name, measure, measure_oracle
 from opcheck.core.measured import Measured
+from opcheck.core.memory import Observe, Observed
 from opcheck.core.outcome import (
     Compare,
     Compared,
@@ -50,6 +51,7 @@ from opcheck.run.fakes import fake_forms, forms_of, symbolic_forms
 from opcheck.run.intact import Watch, saved_into
 from opcheck.run.library import registration
 from opcheck.run.locating import located
+from opcheck.run.observe import Observation
 from opcheck.run.orders import two_orders
 from opcheck.run.poison import LARGE, NAN, poisoned
 from opcheck.run.pooling import pooled
@@ -70,11 +72,18 @@ class Executor:
 
     def __init__(self, spec: OpSpec, contract: Contract, device: torch.device, announce: Announce) -> None:
         self.spec, self.contract, self.device, self._announce = spec, contract, device, announce
+        self._observation: Observation | None = None
 
     def execute(self, case: Case, trials: Iterable[Trial]) -> dict[Trial, Outcome]:
-        """Run each trial of a case; what a role raises is an outcome, and misuse is raised."""
+        """Run each trial of a case; what a role raises is an outcome, and misuse is raised.
+
+        Where the target is to be observed and repeated, the first repeat is the observed run.
+        """
+        wanted = sorted(trials, key=lambda trial: isinstance(trial, Observe))
+        observe = self.device.type == "cpu" and any(isinstance(trial, Observe) for trial in wanted)
+        self._observation = Observation(self.spec, self.contract, case, self.device) if observe else None
         with configured(case.variant):
-            return {trial: self._outcome(case, trial) for trial in trials}
+            return {trial: self._outcome(case, trial) for trial in wanted}
 
     def _outcome(self, case: Case, trial: Trial) -> Outcome:
         try:
@@ -105,6 +114,8 @@ class Executor:
                     return Returned(evidence=refusal(self.spec, self.contract, case, self.device))
                 case Draws():
                     return Returned(evidence=drawn(self.spec, case, self.device, trial, self._announce))
+                case Observe():
+                    return Returned(evidence=self._observed(case))
                 case SavedTensors():
                     return Returned(evidence=self._saved(case))
                 case Backwards():
@@ -221,7 +232,12 @@ class Executor:
             byte = LARGE if at % 2 else NAN
             self._announce(case, f"repeat {at + 2}", "target")
             with program_order(order, seed=zlib.crc32(case.id.encode()) + at):
-                if interpreted and at and at == count - 1:
+                if interpreted and not at and self._observation is not None:
+                    run = self._observation.run()
+                    if self._observation.altered:
+                        with poisoned(byte):
+                            run = run_role(self.spec, case, "target", self.device)
+                elif interpreted and at and at == count - 1:
                     with poisoned(byte), tuning() as tuned:
                         run = run_role(self.spec, case, "target", self.device)
                 elif interpreted or at < 2:
@@ -233,6 +249,12 @@ class Executor:
         order_text = "in reversed and shuffled program order, " if interpreted else ""
         tuned_text = ", once after autotuning on the live arguments" if tuned else ""
         return Digests(runs=tuple(runs), varied=f"{order_text}with poisoned allocations{tuned_text}")
+
+    def _observed(self, case: Case) -> Observed:
+        if self._observation is None:
+            return Observed(blind="kernels are observed on the interpreter only")
+        self._announce(case, "observe", "target")
+        return self._observation.found()
 
     def _elementwise(self, case: Case, max_ulp: float) -> ElementErrors:
         reference = self._run(case, "elementwise", "reference")

@@ -36,13 +36,13 @@ def blame(log: str) -> tuple[str, str]:
         return "", log
     frames = [match for line in report.splitlines() if (match := _FRAME.match(line))]
     theirs = next((frame for frame in frames if _outside(frame["file"])), None)
-    return (f"{_short(theirs['file'])}:{theirs['line']}" if theirs else ""), before
+    return (f"{short(theirs['file'])}:{theirs['line']}" if theirs else ""), before
 
 
 def place_of(function: object) -> str:
     """Return where a function is defined, empty where that is not known."""
     code = getattr(function, "__code__", None)
-    return f"{_short(code.co_filename)}:{code.co_firstlineno}" if code is not None else ""
+    return f"{short(code.co_filename)}:{code.co_firstlineno}" if code is not None else ""
 
 
 def _root(error: BaseException) -> BaseException:
@@ -57,11 +57,11 @@ def _root(error: BaseException) -> BaseException:
 def _where(error: BaseException) -> str:
     """Return the deepest line outside opcheck, torch and triton."""
     if isinstance(error, SyntaxError) and error.filename:
-        return f"{_short(error.filename)}:{error.lineno}"
+        return f"{short(error.filename)}:{error.lineno}"
     found = ""
     for frame in traceback.extract_tb(error.__traceback__):
         if _outside(frame.filename):
-            found = f"{_short(frame.filename)}:{frame.lineno}"
+            found = f"{short(frame.filename)}:{frame.lineno}"
     return found
 
 
@@ -70,7 +70,8 @@ def _outside(filename: str) -> bool:
     return not (filename.startswith((_OURS, "<")) or "site-packages" in filename or "/lib/python3" in filename)
 
 
-def _short(filename: str) -> str:
+def short(filename: str) -> str:
+    """Return a file's path relative to where opcheck was called, or as it is."""
     path = Path(filename)
     try:
         return str(path.relative_to(_START))

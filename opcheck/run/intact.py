@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -22,6 +23,13 @@ class _Kept:
     writable: bool
 
 
+class Keeps(Protocol):
+    """What is told of a run's tensors, when they are drawn or made."""
+
+    def keep(self, name: str, tensor: Tensor, *, writable: bool = False, given: bool = True) -> None:
+        """Hear of a tensor `[*S]`; the op may write into it, it was given to the op or made by it."""
+
+
 class Watch:
     """Copies of tensors' memory, to be compared with it later, bit for bit."""
 
@@ -33,7 +41,7 @@ class Watch:
         """How many tensors are watched."""
         return len(self._kept)
 
-    def keep(self, name: str, tensor: Tensor, *, writable: bool = False) -> None:
+    def keep(self, name: str, tensor: Tensor, *, writable: bool = False, given: bool = True) -> None:
         """Remember a tensor `[*S]`; of a `writable` one only the memory around it must stay."""
         if tensor.layout is torch.strided and tensor.untyped_storage().nbytes():
             alias = tensor.detach()

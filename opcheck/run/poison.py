@@ -11,6 +11,7 @@ from torch import Tensor
 
 NAN = 0xFF  # NaN in every float, -1 in every integer
 LARGE = 0x7B  # large and finite in every float, large in every integer
+LOW = 0xFB  # the same with a sign: far below 0 in every float and signed integer
 
 _FACTORIES: tuple[tuple[Any, str], ...] = (
     (torch, "empty"),
@@ -23,19 +24,25 @@ _FACTORIES: tuple[tuple[Any, str], ...] = (
 
 
 @contextlib.contextmanager
-def poisoned(byte: int = NAN) -> Iterator[None]:
-    """Fill what Python code gets from `torch.empty*` with one byte: `NAN`, or `LARGE` for what drops NaN."""
+def poisoned(byte: int = NAN, allocated: Callable[[Tensor, int], None] | None = None) -> Iterator[None]:
+    """Fill what Python code gets from `torch.empty*` with one byte: `NAN`, or `LARGE` for what drops NaN.
+
+    Args:
+        allocated: Is told of each such tensor `[*S]`, filled, and of the byte.
+    """
     before = [(owner, name, getattr(owner, name)) for owner, name in _FACTORIES]
     try:
         for owner, name, factory in before:
-            setattr(owner, name, _filling(factory, byte))
+            setattr(owner, name, _filling(factory, byte, allocated))
         yield
     finally:
         for owner, name, factory in before:
             setattr(owner, name, factory)
 
 
-def _filling(factory: Callable[..., Tensor], byte: int) -> Callable[..., Tensor]:
+def _filling(
+    factory: Callable[..., Tensor], byte: int, allocated: Callable[[Tensor, int], None] | None
+) -> Callable[..., Tensor]:
     def empty(*args: Any, **kwargs: Any) -> Tensor:
         out = factory(*args, **kwargs)
         if out.device.type == "meta" or type(out) is not Tensor:
@@ -46,6 +53,8 @@ def _filling(factory: Callable[..., Tensor], byte: int) -> Callable[..., Tensor]
                 out.fill_(True)
             elif storage.nbytes():
                 torch.tensor([], dtype=torch.uint8, device=out.device).set_(storage).fill_(byte)
+        if allocated is not None:
+            allocated(out, byte)
         return out
 
     return empty

@@ -17,7 +17,7 @@ from opcheck.core.outcome import Raised, Role
 from opcheck.core.spec import OpSpec
 from opcheck.run.failure import describe
 from opcheck.run.inputs import Call, draw, standard_normal
-from opcheck.run.intact import Watch
+from opcheck.run.intact import Keeps
 from opcheck.run.layouts import laid_out, revalued, revalued_gradient
 from opcheck.run.oracle import Watch as NarrowingWatch
 from opcheck.run.oracle import exact_settings
@@ -77,7 +77,7 @@ def run_role(
     precision: torch.dtype | None = None,
     permute: Mapping[str, Tensor] | None = None,
     permute_outputs: Mapping[str, tuple[tuple[int, Tensor], ...]] | None = None,
-    watch: Watch | None = None,
+    watch: Keeps | None = None,
 ) -> Run:
     """Run golden, reference or target once on inputs rebuilt from the case.
 
@@ -226,7 +226,7 @@ def _with_gradients(
     case: Case,
     role: Role,
     permute_outputs: Mapping[str, tuple[tuple[int, Tensor], ...]],
-    watch: Watch | None,
+    watch: Keeps | None,
 ) -> Run:
     leaves = [(name, value) for name, value in call.tensors() if value.requires_grad]
     live = live_outputs(run.outputs, case)
@@ -245,7 +245,7 @@ def _with_gradients(
             watch.keep(f"{GRADIENT}{name}", drawn)
     if watch is not None:
         for name, value in run.outputs.items():
-            watch.keep(name, value)
+            watch.keep(name, value, given=False)
     try:
         found = torch.autograd.grad(list(live.values()), [v for _, v in leaves], cotangents, allow_unused=True)
     except (Exception, SystemExit) as error:

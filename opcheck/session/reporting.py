@@ -7,6 +7,7 @@ from typing import Any
 
 from opcheck.core.case import Case
 from opcheck.core.cases import Plan, coverage
+from opcheck.core.memory import MEMORY, NO_LAUNCH
 from opcheck.core.policy import Contract
 from opcheck.core.power import unproven
 from opcheck.core.report import CaseReport, OpReport
@@ -37,6 +38,9 @@ def op_report(
     limitations = list(dict.fromkeys(_limitations(ordered)))
     if about["promoted"]:
         limitations.append("golden is the reference promoted to float64: it shares any mistake of the formula")
+    seen = [item.detail for case in ordered for item in case.findings if item.check == MEMORY]
+    if seen and all(detail == NO_LAUNCH for detail in seen):
+        limitations.append(f"{MEMORY}: {NO_LAUNCH}, in any case")
     problems = tuple(unproven(ordered)) if whole else ()
     missing = list(plan.not_covered)
     if unfinished := len(plan.cases) - len(ordered):

@@ -15,7 +15,8 @@ OP_NAME = 'the name of an op in quotes, namespace::name, such as [op."ops::softm
 REASON = "the reason, a string that is not blank"
 CONTRACT = (
     "kind, dtypes, dims, formula, mixed, accumulator, intermediates, reduces, smallest, largest, sizes, multiple, "
-    "empty, tiles, production, variants, contiguous, no_grad, nonfinite, deterministic, random, overflow, unsupported"
+    "empty, tiles, production, variants, contiguous, extent, no_grad, nonfinite, deterministic, random, overflow, "
+    "unsupported"
 )
 LIMITS = "fudge_factor, project_atol, max_reference_relative_error"
 NUMERICS = '[op."ops::f".numerics]\n'

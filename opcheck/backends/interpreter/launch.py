@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import operator
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -16,11 +18,17 @@ from torch._subclasses.functional_tensor import FunctionalTensor
 from triton.runtime import interpreter
 from triton.runtime.errors import InterpreterError
 
+from opcheck.backends.interpreter.memory import ORIGIN
+
 #: The name that rewritten kernels call where their source says `range`.
 LOOP_NAME = "_opcheck_range"
 
 #: Namespaces already patched in the launch that runs; None outside any launch.
 _patched: set[int] | None = None
+
+#: Is told of every launch, with the executor of the grid and the arguments; active while it runs.
+Watcher = Callable[[Any, tuple[Any, ...], dict[str, Any]], AbstractContextManager[None]]
+_watcher: Watcher | None = None
 
 _PLAIN_ARGUMENT = interpreter._implicit_cvt
 _PLAIN_RUN = interpreter.InterpretedFunction.run
@@ -33,7 +41,10 @@ def implicit_cvt(argument: Any) -> Any:
     """Turn a Python float into an fp32 tensor, as a compiled launch does; all else as before."""
     if isinstance(argument, float):
         return tl.tensor(interpreter.TensorHandle(np.array([argument], np.float32), tl.float32), tl.float32)
-    return _PLAIN_ARGUMENT(argument)
+    converted = _PLAIN_ARGUMENT(argument)
+    if hasattr(argument, "data_ptr") and (tensor := tensor_of(argument)) is not None:
+        converted.handle.attr[ORIGIN] = (tensor.untyped_storage().data_ptr(), tensor.data_ptr())
+    return converted
 
 
 def run(self: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
@@ -48,7 +59,8 @@ def launch(self: Any, *args: Any, **kwargs: Any) -> None:
     global _patched
     outer, _patched = _patched, set()
     try:
-        with np.errstate(all="ignore"):
+        watched = _watcher(self, args, kwargs) if _watcher is not None else contextlib.nullcontext()
+        with np.errstate(all="ignore"), watched:
             _PLAIN_LAUNCH(self, *args, **kwargs)
     finally:
         _patched = outer
@@ -73,15 +85,31 @@ def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         raise InterpreterError(repr(error)) from error
 
 
+@contextlib.contextmanager
+def watching(watcher: Watcher) -> Iterator[None]:
+    """Enter `watcher(executor, args, kwargs)` around every interpreted launch inside the block."""
+    global _watcher
+    previous, _watcher = _watcher, watcher
+    try:
+        yield
+    finally:
+        _watcher = previous
+
+
+def tensor_of(value: Any) -> torch.Tensor | None:
+    """Return the tensor that an argument of a launch is, or wraps; None for all else."""
+    found = value if isinstance(value, torch.Tensor) else getattr(value, "base", None)
+    return found if isinstance(found, torch.Tensor) else None
+
+
 def _without_memory(values: tuple[Any, ...]) -> bool:
     for value in values:
         if isinstance(value, tuple):
             if _without_memory(value):
                 return True
             continue
-        base = getattr(value, "base", None)
-        tensor = base if isinstance(base, torch.Tensor) and not isinstance(value, torch.Tensor) else value
-        if isinstance(tensor, torch.Tensor) and (
+        tensor = tensor_of(value)
+        if tensor is not None and (
             tensor.is_meta or isinstance(tensor, FakeTensor | FunctionalTensor) or torch._is_functional_tensor(tensor)
         ):
             return True

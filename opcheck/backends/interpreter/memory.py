@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 from triton._C.libtriton import interpreter as native
+from triton._C.libtriton import ir
 from triton.runtime import interpreter
 
 from opcheck.backends.interpreter.dtypes import CUSTOM, Array, bits, convert, storage
@@ -27,13 +28,25 @@ class Access:
         pointers: Byte addresses, `[*block]` of uint64.
         mask: The lanes that take part, `[*block]` of bool.
         itemsize: Bytes per lane.
+        origin: The argument that the pointers were computed from: the addresses of its storage and of its first
+            element. None where that is not known.
+        values: What a store writes, `[*block]`; None for the others.
+        undefined: Whether the lanes that do not take part were given no value.
+        ordering: Whether it is an atomic that orders the accesses around it, as all but relaxed ones do.
     """
 
     kind: Literal["load", "store", "atomic"]
     pointers: Array
     mask: Array
     itemsize: int
+    origin: tuple[int, int] | None = None
+    values: Array | None = None
+    undefined: bool = False
+    ordering: bool = False
 
+
+#: Key of `Access.origin` in the attributes of a pointer's handle.
+ORIGIN = "opcheck.origin"
 
 #: Sees an access and returns the mask of the lanes that may go on: `access.mask`, or less of it.
 Observer = Callable[[Access], Array]
@@ -42,6 +55,9 @@ Observer = Callable[[Access], Array]
 _NARROW = CUSTOM | {np.dtype(np.float16)}
 
 _observer: Observer | None = None
+
+#: What every byte of a masked lane without `other` holds, None for 0.
+_masked: int | None = None
 
 
 @contextmanager
@@ -55,10 +71,15 @@ def observing(observer: Observer) -> Iterator[None]:
         _observer = previous
 
 
-def _admitted(kind: Literal["load", "store", "atomic"], pointers: Array, mask: Array, itemsize: int) -> Array:
-    if _observer is None:
-        return mask
-    return _observer(Access(kind=kind, pointers=pointers, mask=mask, itemsize=itemsize))
+@contextmanager
+def masked_lanes(byte: int) -> Iterator[None]:
+    """Have loads inside the block fill their masked lanes with one byte where the kernel gives no `other`."""
+    global _masked
+    previous, _masked = _masked, byte
+    try:
+        yield
+    finally:
+        _masked = previous
 
 
 def create_masked_load(self: Any, ptrs: Any, mask: Any, other: Any, cache_policy: Any, is_volatile: Any) -> Any:
@@ -66,15 +87,29 @@ def create_masked_load(self: Any, ptrs: Any, mask: Any, other: Any, cache_policy
     element = ptrs.get_element_ty()
     dtype = interpreter._get_np_dtype(element)
     carried = storage(dtype)
-    rest = np.zeros(ptrs.data.shape, carried) if other is None else _carried(other.data)
-    lanes = _admitted("load", ptrs.data, mask.data, dtype.itemsize)
+    rest = _rest(ptrs.data.shape, carried) if other is None else _carried(other.data)
+    lanes = mask.data
+    if _observer is not None:
+        lanes = _observer(
+            Access(
+                kind="load", pointers=ptrs.data, mask=lanes, itemsize=dtype.itemsize, origin=ptrs.attr.get(ORIGIN),
+                undefined=other is None,
+            )
+        )  # fmt: skip
     return interpreter.TensorHandle(native.load(ptrs.data, lanes, rest, carried).view(dtype), element)
 
 
 def create_masked_store(self: Any, ptrs: Any, value: Any, mask: Any, cache_policy: Any) -> Any:
     """Store the lanes of `mask`."""
     data = value.data
-    lanes = _admitted("store", ptrs.data, mask.data, data.dtype.itemsize)
+    lanes = mask.data
+    if _observer is not None:
+        lanes = _observer(
+            Access(
+                kind="store", pointers=ptrs.data, mask=lanes, itemsize=data.dtype.itemsize,
+                origin=ptrs.attr.get(ORIGIN), values=data,
+            )
+        )  # fmt: skip
     return native.store(ptrs.data, _carried(data), lanes)
 
 
@@ -88,7 +123,7 @@ def create_atomic_rmw(self: Any, operation: Any, ptr: Any, val: Any, mask: Any, 
         raise ValueError(f"unsupported rmwOp {operation}")
     order = _memory_order(self, sem)
     data, dtype = val.data, val.data.dtype
-    lanes = _admitted("atomic", ptr.data, mask.data, dtype.itemsize)
+    lanes = _admitted(ptr, mask.data, dtype.itemsize, sem)
     native_operation = self.ir_rmw_op_to_interpreter_rmw_op[operation]
     if dtype in _NARROW and native_operation == native.RMW_OP.FADD:
         before = _add_in_turn(ptr.data, data, lanes)
@@ -104,11 +139,32 @@ def create_atomic_cas(self: Any, ptr: Any, cmp: Any, val: Any, sem: Any, scope: 
         ValueError: The memory semantic is not one that the interpreter has.
     """
     order = _memory_order(self, sem)
-    lanes = _admitted("atomic", ptr.data, np.ones(ptr.data.shape, np.bool_), cmp.data.dtype.itemsize)
+    lanes = _admitted(ptr, np.ones(ptr.data.shape, np.bool_), cmp.data.dtype.itemsize, sem)
     if not lanes.all():
         return interpreter.TensorHandle(np.zeros_like(cmp.data), cmp.dtype.scalar)
     before = native.atomic_cas(ptr.data, _carried(cmp.data), _carried(val.data), order)
     return interpreter.TensorHandle(before.view(cmp.data.dtype), cmp.dtype.scalar)
+
+
+def _admitted(ptr: Any, mask: Array, itemsize: int, sem: Any) -> Array:
+    """Show an atomic to the observer."""
+    if _observer is None:
+        return mask
+    return _observer(
+        Access(
+            kind="atomic", pointers=ptr.data, mask=mask, itemsize=itemsize, origin=ptr.attr.get(ORIGIN),
+            ordering=sem != ir.MEM_SEMANTIC.RELAXED,
+        )
+    )  # fmt: skip
+
+
+def _rest(shape: tuple[int, ...], carried: np.dtype[Any]) -> Array:
+    """Return what the masked lanes of a load without `other` hold."""
+    if _masked is None:
+        return np.zeros(shape, carried)
+    if carried == np.bool_:
+        return np.ones(shape, carried)
+    return np.full(shape, np.frombuffer(bytes([_masked]) * carried.itemsize, carried)[0], carried)
 
 
 def _carried(data: Array) -> Array:

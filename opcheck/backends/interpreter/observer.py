@@ -1,0 +1,354 @@
+"""Look at every load, store and atomic of interpreted kernels before it happens, and keep back those that would crash.
+
+Pointers remember the argument that they were computed from, so that what leaves its memory is seen even where it lands
+in that of another argument.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, field, replace
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from triton.runtime import interpreter
+
+from opcheck.backends.interpreter.dtypes import Array, bits
+from opcheck.backends.interpreter.launch import tensor_of, watching
+from opcheck.backends.interpreter.memory import ORIGIN, Access, observing
+from opcheck.backends.interpreter.races import Clock, Races
+from opcheck.backends.interpreter.regions import Region
+from opcheck.core.memory import Breach, Observed, Program, Rule
+
+#: Operations after which a pointer still comes from the same argument.
+_KEEP_ORIGIN = (
+    *("create_addptr", "create_splat", "create_broadcast", "create_expand_dims", "create_trans", "create_reshape"),
+    *("create_bitcast", "create_unsplat"),
+)
+Place = tuple[str, int]
+
+
+@dataclass(slots=True)
+class _Launch:
+    """One launch while it runs: its arguments' memory, and who did what."""
+
+    kernel: str
+    regions: dict[int, Region]
+    names: dict[tuple[int, int], str]
+    grains: dict[int, int]
+    clock: Clock = field(default_factory=Clock)
+    races: dict[int, Races] = field(default_factory=dict)
+    programs: dict[Program, int] = field(default_factory=dict)
+    history: list[tuple[Program, Place, str]] = field(default_factory=list)
+    computed: bool = False
+    starts: Array = field(init=False)
+    order: list[Region] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.order = sorted(self.regions.values(), key=lambda region: region.start)
+        self.starts = np.array([region.start for region in self.order], np.uint64)
+
+    def name(self, region: Region, origin: tuple[int, int] | None) -> tuple[str, int]:
+        """Return the argument that an access is to, and the byte offset of its first element in its storage."""
+        key = origin if origin in self.names else next(key for key in self.names if key[0] == region.start)
+        return self.names[key], max(0, key[1] - key[0])  # an empty tensor's address is 0
+
+
+class Observer:
+    """Watches the kernels of one run of an op; `found` says what it saw.
+
+    Args:
+        extent: Arguments of the op around which kernels may touch the whole buffer.
+
+    Attributes:
+        altered: Whether lanes were kept back, so that the run's results are not those of an unobserved one.
+        undefined: Kernel and line of the first load with masked lanes and no `other`, None where there is none.
+    """
+
+    def __init__(self, extent: Collection[str] = ()) -> None:
+        self._extent = extent
+        self.altered = False
+        self.undefined: tuple[str, Place] | None = None
+        self._regions: dict[int, Region] = {}
+        self._launch: _Launch | None = None
+        self._launches: Counter[str] = Counter()
+        self._accesses = 0
+        self._computed: dict[str, None] = {}
+        self._breaches: dict[tuple[str, ...], Breach] = {}
+
+    def keep(self, name: str, tensor: Tensor, *, writable: bool = False, given: bool = True) -> None:
+        """Learn of a tensor of the case: of its storage, kernels may touch nothing else."""
+        if given and _has_memory(tensor):
+            start = tensor.untyped_storage().data_ptr()
+            known = self._regions.get(start)
+            if known is None or known.written is not None:
+                known = self._regions[start] = Region(tensor)
+            known.give(tensor.detach(), whole=name.partition("[")[0] in self._extent)
+
+    def allocated(self, tensor: Tensor, byte: int) -> None:
+        """Learn of uninitialised memory that the op has allocated, and that holds `byte` everywhere."""
+        if _has_memory(tensor):
+            region = Region(tensor)
+            region.poison(byte)
+            self._regions[region.start] = region
+
+    def returned(self, name: str, tensor: Tensor) -> None:
+        """Look at a result `[*S]` for elements that nobody has written."""
+        region = self._regions.get(tensor.untyped_storage().data_ptr()) if _has_memory(tensor) else None
+        holes = region.holes(tensor.detach()) if region is not None else np.zeros(0)
+        if holes.size:
+            first, total = int(holes[0]), tensor.numel()
+            self._breaches["returned", name] = Breach(
+                rule="returned", tensor=name, offset=first, count=int(holes.size), total=total
+            )
+
+    def found(self) -> Observed:
+        """Return what was seen so far."""
+        return Observed(
+            launches=tuple(self._launches.items()), accesses=self._accesses,
+            breaches=tuple(self._breaches.values()), computed=tuple(self._computed),
+        )  # fmt: skip
+
+    @contextlib.contextmanager
+    def launched(self, executor: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[None]:
+        """Be around one launch."""
+        kernel = executor.fn.__name__
+        regions: dict[int, Region] = {}
+        names: dict[tuple[int, int], str] = {}
+        grains: dict[int, int] = {}
+        for name, tensor in _tensors({**dict(zip(executor.arg_names, args, strict=False)), **kwargs}):
+            start = tensor.untyped_storage().data_ptr()
+            if start not in regions:
+                regions[start] = self._regions.get(start) or Region(tensor)
+            names.setdefault((start, tensor.data_ptr()), name)
+            grains[start] = min(grains.get(start, 8), tensor.element_size())
+        self._launches[kernel] += 1
+        outer, self._launch = self._launch, _Launch(kernel, regions, names, grains)
+        try:
+            yield
+        finally:
+            if self._launch.computed:
+                self._computed[kernel] = None
+            self._launch = outer
+
+    def computes_pointers(self) -> None:
+        """Learn that the kernel has made pointers from integers: they may lead to memory that nobody told of."""
+        if self._launch is not None:
+            self._launch.computed = True
+
+    def see(self, access: Access) -> Array:
+        """Look at one access, and return the lanes of its mask that may go on."""
+        launch = self._launch
+        mask = np.broadcast_to(access.mask, access.pointers.shape)
+        lanes = access.pointers[mask]
+        if launch is None or not lanes.size:
+            return access.mask
+        self._accesses += 1
+        program = tuple(interpreter.interpreter_builder.grid_idx)
+        place = _place(sys._getframe(2))
+        if access.undefined and self.undefined is None and lanes.size < mask.size:
+            self.undefined = launch.kernel, place
+        launch.clock.tick(launch.programs.setdefault(program, len(launch.programs) + 1))
+        launch.history.append((program, place, access.kind))
+        if access.ordering and lanes.size == 1:
+            launch.clock.ordering(int(lanes[0]))
+        dropped = _Looking(self, launch, access, mask, lanes).dropped()
+        if dropped is None:
+            return access.mask
+        self.altered = True
+        admitted = mask.copy()
+        admitted.reshape(-1)[np.flatnonzero(mask)[dropped]] = False
+        return admitted
+
+    def report(self, breach: Breach, place: Place) -> None:
+        """Note a breach; of several on one line the first is kept and their lanes are counted."""
+        where = f"{place[0]}:{place[1]}"
+        key = (breach.rule, breach.kernel, breach.tensor, breach.access, where)
+        before = self._breaches.get(key)
+        if before is None:
+            self._breaches[key] = replace(breach, where=where)
+        else:
+            self._breaches[key] = replace(before, count=before.count + breach.count)
+
+
+@dataclass(slots=True)
+class _Looking:
+    """One access, looked at: active lanes are numbered `[n]` in the order of the flattened block."""
+
+    observer: Observer
+    launch: _Launch
+    access: Access
+    mask: Array
+    lanes: Array
+
+    def dropped(self) -> Array | None:
+        """Return which of the active lanes must not happen, None where all may."""
+        origin = self.access.origin
+        region = self.launch.regions.get(origin[0]) if origin is not None else None
+        if region is not None:
+            return self._within(region, np.arange(self.lanes.size))
+        if not self.launch.order:
+            return None
+        at = np.searchsorted(self.launch.starts, self.lanes, side="right") - 1
+        whole = np.zeros(self.lanes.shape, np.bool_)
+        for number in np.unique(at):
+            chosen = np.flatnonzero(at == number)
+            nearest = self.launch.order[max(int(number), 0)]
+            if self.launch.computed:
+                chosen = chosen[self._inside(nearest, chosen)]
+            if chosen.size and (wrong := self._within(nearest, chosen)) is not None:
+                whole[chosen[wrong]] = True
+        return whole if whole.any() else None
+
+    def _inside(self, region: Region, chosen: Array) -> Array:
+        offsets = (self.lanes[chosen] - np.uint64(region.start)).view(np.int64)
+        found: Array = (offsets >= 0) & (offsets <= region.size - self.access.itemsize)
+        return found
+
+    def _within(self, region: Region, chosen: Array) -> Array | None:
+        """Look at the lanes that belong to one storage, and return which of them must not happen."""
+        itemsize = self.access.itemsize
+        offsets = (self.lanes[chosen] - np.uint64(region.start)).view(np.int64)
+        wrong: Array | None = None
+        if int(offsets.min()) < 0 or int(offsets.max()) > region.size - itemsize:
+            wrong = ~self._inside(region, chosen)
+            self._report("outside", region, chosen, offsets, wrong)
+            inside = np.flatnonzero(~wrong)
+            chosen, offsets = chosen[inside], offsets[inside]
+        around = region.outside(offsets, itemsize)
+        if around is not None:
+            self._report("around", region, chosen, offsets, around)
+            kept = np.flatnonzero(~around)  # that memory exists: the lanes go on
+            chosen, offsets = chosen[kept], offsets[kept]
+        if chosen.size:
+            self._contents(region, chosen, offsets)
+        return wrong
+
+    def _contents(self, region: Region, chosen: Array, offsets: Array) -> None:
+        access, itemsize = self.access, self.access.itemsize
+        if access.kind != "store":
+            missing = region.unwritten(offsets, itemsize)
+            if missing is not None:
+                self._report("unwritten", region, chosen, offsets, missing)
+        self._races(region, chosen, offsets)
+        if access.kind != "load":
+            region.write(offsets, itemsize)
+
+    def _races(self, region: Region, chosen: Array, offsets: Array) -> None:
+        launch, access = self.launch, self.access
+        if max(interpreter.interpreter_builder.grid_dim) == 1:
+            return
+        races = launch.races.get(region.start)
+        if races is None:
+            races = launch.races[region.start] = Races(region.size, launch.grains[region.start])
+        if access.values is None:
+            found = races.read(launch.clock, offsets, access.itemsize)
+        else:
+            values = np.broadcast_to(access.values, self.mask.shape)[self.mask][chosen]
+            changed = region.words(offsets, access.itemsize) != bits(values)
+            found = races.store(launch.clock, offsets, access.itemsize, changed)
+        if found is not None:
+            lane, time = found
+            only = np.zeros(offsets.shape, np.bool_)
+            only[lane] = True
+            program, place, kind = launch.history[time - 1]
+            did = "updates" if kind == "atomic" else f"{kind}s"
+            other = f"program {list(program)} {did} at {place[0]}:{place[1]}"
+            self._report("race", region, chosen, offsets, only, other)
+
+    def _report(self, rule: Rule, region: Region, chosen: Array, offsets: Array, wrong: Array, other: str = "") -> None:
+        first = int(wrong.argmax())
+        program, place, kind = self.launch.history[-1]
+        name, base = self.launch.name(region, self.access.origin)
+        lane = int(np.flatnonzero(self.mask)[chosen[first]])
+        size = self.access.itemsize
+        breach = Breach(
+            rule=rule, tensor=name, kernel=self.launch.kernel, access=kind, program=program, lane=lane,
+            offset=(int(offsets[first]) - base) // size, count=int(wrong.sum()), total=(region.size - base) // size,
+            other=other,
+        )  # fmt: skip
+        self.observer.report(breach, place)
+
+
+@contextlib.contextmanager
+def observed(extent: Collection[str] = ()) -> Iterator[Observer]:
+    """Observe every interpreted launch inside the block; of the arguments in `extent` the whole buffer is theirs."""
+    observer = Observer(extent)
+    builder = interpreter.interpreter_builder
+    replaced = {name: _keeping(getattr(builder, name)) for name in _KEEP_ORIGIN}
+    to_pointer, materialize = builder.create_int_to_ptr, interpreter.TensorDescHandle.materialize_pointers
+
+    def create_int_to_ptr(src: Any, dst_type: Any) -> Any:
+        observer.computes_pointers()
+        return to_pointer(src, dst_type)
+
+    def materialize_pointers(self: Any, offsets: Any) -> Any:
+        pointers, masks = materialize(self, offsets)
+        _carry(self.base, pointers)
+        return pointers, masks
+
+    try:
+        for name, function in {**replaced, "create_int_to_ptr": create_int_to_ptr}.items():
+            setattr(builder, name, function)
+        interpreter.TensorDescHandle.materialize_pointers = materialize_pointers
+        with observing(observer.see), watching(observer.launched):
+            yield observer
+    finally:
+        interpreter.TensorDescHandle.materialize_pointers = materialize
+        for name in (*replaced, "create_int_to_ptr"):
+            delattr(builder, name)
+
+
+def _keeping(function: Callable[..., Any]) -> Callable[..., Any]:
+    def kept(*args: Any, **kwargs: Any) -> Any:
+        result = function(*args, **kwargs)
+        for value in (*args, *kwargs.values()):
+            if isinstance(value, interpreter.TensorHandle) and ORIGIN in value.attr:
+                _carry(value, result)
+                break
+        return result
+
+    return kept
+
+
+def _carry(source: Any, result: Any) -> None:
+    if ORIGIN in source.attr and isinstance(result, interpreter.TensorHandle):
+        result.attr[ORIGIN] = source.attr[ORIGIN]
+
+
+def _tensors(arguments: dict[str, Any]) -> Iterator[tuple[str, Tensor]]:
+    for name, value in arguments.items():
+        if isinstance(value, tuple):
+            yield from _tensors({f"{name}[{at}]": item for at, item in enumerate(value)})
+        elif (tensor := tensor_of(value)) is not None:
+            yield name, tensor
+
+
+def _has_memory(tensor: Tensor) -> bool:
+    return (
+        type(tensor) in (Tensor, torch.nn.Parameter)
+        and tensor.layout is torch.strided
+        and (tensor.device.type == "cpu" and tensor.untyped_storage().nbytes() > 0)
+    )
+
+
+_THEIRS: dict[str, bool] = {}
+
+
+def _place(frame: FrameType | None) -> Place:
+    """Return the innermost line that is neither Triton's nor opcheck's."""
+    while frame is not None:
+        file = frame.f_code.co_filename
+        theirs = _THEIRS.get(file)
+        if theirs is None:
+            theirs = _THEIRS[file] = not ("/triton/" in file or "opcheck/backends/" in file or file.startswith("<"))
+        if theirs:
+            return file, frame.f_lineno
+        frame = frame.f_back
+    return "", 0

@@ -1,0 +1,116 @@
+"""What is known of one storage while kernels run: which of its bytes the case gave, and which were ever written."""
+
+from __future__ import annotations
+
+import ctypes
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from opcheck.backends.interpreter.dtypes import Array
+
+_WORDS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+
+
+class Region:
+    """One storage, by the addresses of its bytes.
+
+    Args:
+        tensor: Any view of it, `[*S]`; it is kept, so that the addresses are not handed out again.
+
+    Attributes:
+        start, size: Address and number of its bytes.
+        own: The bytes that belong to tensors of the case, `[size]` of bool; None where all may be touched.
+        written: The bytes that a kernel has written, `[size]` of bool; None where all count as written.
+    """
+
+    def __init__(self, tensor: Tensor) -> None:
+        storage = tensor.untyped_storage()
+        self.start, self.size = storage.data_ptr(), storage.nbytes()
+        self.own: Array | None = None
+        self.written: Array | None = None
+        self._kept = tensor.detach()
+        self._poison, self._version, self._exact = 0, 0, True
+        self._bytes: Array = np.zeros(0, np.uint8)
+        if self.size:
+            self._bytes = np.ctypeslib.as_array((ctypes.c_uint8 * self.size).from_address(self.start))
+
+    def give(self, tensor: Tensor, *, whole: bool = False) -> None:
+        """Count the elements of a tensor of the case as the case's own, or the `whole` storage, and as written."""
+        self.written = None
+        own = np.ones(self.size, np.bool_) if whole else _places(tensor)
+        self.own = own if self.own is None else self.own | own
+
+    def poison(self, byte: int) -> None:
+        """Count all bytes as unwritten: they hold `byte`, until somebody writes something else there.
+
+        What is no float, or one byte wide, may be written to hold that very number by torch; there any write by torch
+        counts for the whole.
+        """
+        dtype = self._kept.dtype
+        self.written = np.zeros(self.size, np.bool_)
+        self._poison = 1 if dtype is torch.bool else byte
+        self._exact = dtype.is_floating_point and dtype.itemsize > 1
+        self._version = _version(self._kept)
+
+    def outside(self, offsets: Array, itemsize: int) -> Array | None:
+        """Return which elements at byte offsets `[n]` are not the case's own, None where all are."""
+        if self.own is None:
+            return None
+        wrong = ~(self.own[offsets] & self.own[offsets + (itemsize - 1)])
+        return wrong if wrong.any() else None
+
+    def unwritten(self, offsets: Array, itemsize: int) -> Array | None:
+        """Return which elements at byte offsets `[n]` nobody has written, None where all are written."""
+        if self.written is None:
+            return None
+        suspects = np.flatnonzero(~self.written[offsets])
+        if not suspects.size:
+            return None
+        if not self._exact and _version(self._kept) != self._version:
+            self.written = None
+            return None
+        bytes_of = offsets[suspects, None] + np.arange(itemsize)
+        still = (self._bytes[bytes_of] == self._poison).all(1)
+        wrong = np.zeros(offsets.shape, np.bool_)
+        wrong[suspects[still]] = True
+        return wrong if still.any() else None
+
+    def write(self, offsets: Array, itemsize: int) -> None:
+        """Count elements at byte offsets `[n]` as written."""
+        if self.written is not None:
+            for byte in range(itemsize):
+                self.written[offsets + byte] = True
+
+    def words(self, offsets: Array, itemsize: int) -> Array:
+        """Return the bits at byte offsets `[n]` as they are now, as unsigned integers `[n]`."""
+        if not self.start % itemsize and not (offsets % itemsize).any():
+            whole = self._bytes[: self.size // itemsize * itemsize].view(_WORDS[itemsize])
+            found: Array = whole[offsets // itemsize]
+            return found
+        rows = np.ascontiguousarray(self._bytes[offsets[:, None] + np.arange(itemsize)])
+        return rows.view(_WORDS[itemsize])[:, 0]
+
+    def holes(self, tensor: Tensor) -> Array:
+        """Return the places of the elements of a view `[*S]` that nobody has written, in its order."""
+        size = tensor.element_size()
+        if self.written is None or not tensor.numel():
+            return np.zeros(0, np.int64)
+        elements = torch.arange(self.size // size).as_strided(tensor.shape, tensor.stride(), tensor.storage_offset())
+        wrong = self.unwritten(elements.reshape(-1).numpy() * size, size)
+        return np.zeros(0, np.int64) if wrong is None else np.flatnonzero(wrong)
+
+
+def _version(tensor: Tensor) -> int:
+    return -1 if tensor.is_inference() else tensor._version
+
+
+def _places(tensor: Tensor) -> Array:
+    """Return which bytes of its storage a tensor `[*S]` has, `[bytes]` of bool."""
+    size, total = tensor.element_size(), tensor.untyped_storage().nbytes()
+    own = np.zeros(total, np.bool_)
+    if tensor.numel():
+        elements = torch.arange(total // size).as_strided(tensor.shape, tensor.stride(), tensor.storage_offset())
+        own[: total // size * size].reshape(-1, size)[elements.reshape(-1).numpy()] = True
+    return own

@@ -1,0 +1,120 @@
+"""Kernels touch only the memory that they were given, read only what was written, and their programs do not meet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from opcheck.checks.protocol import Control, LimitsOf, Seen, Subject, answered, broken, compared, example
+from opcheck.core.finding import Finding
+from opcheck.core.memory import MEMORY, NO_LAUNCH, Breach, Observe, Observed, Rule
+from opcheck.core.outcome import Compare, Compared, Crashed, Outcome, Returned, Trial
+from opcheck.core.verdict import Verdict
+
+_CASE = "the case"
+_HINTS: Mapping[Rule, str] = {
+    "outside": "a missing mask or a wrong grid; on a GPU it reads or breaks a neighbour's memory, or faults",
+    "around": "a row length taken for a stride, or a missing mask: the memory between is somebody else's",
+    "unwritten": "memory of torch.empty is used as if it were zeros",
+    "returned": "a grid that is too small, or a mask that is too narrow",
+    "race": "programs of one launch have no order: use an atomic, or give each program its own elements",
+    "masked": "give the load an other, or mask what was loaded before it is reduced",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryLimits:
+    """`memory` has no limits: an access is allowed or it is not."""
+
+
+class Memory:
+    """The law of memory."""
+
+    name: ClassVar[str] = MEMORY
+    law: ClassVar[str] = (
+        "Every access of a kernel stays inside the tensors that it was given, reads what was written before, and meets "
+        "no store of another program of the launch."
+    )
+    requires: ClassVar[frozenset[str]] = frozenset()
+    limits: ClassVar[type] = MemoryLimits
+
+    def applies(self, subject: Subject) -> str:
+        return "" if subject.case.backend == "cpu" else "kernels are observed on the interpreter only"
+
+    def plan(self, subject: Subject, seen: Seen, limits: LimitsOf) -> tuple[Trial, ...]:
+        return (Compare(),) if compared(seen) is None else (Observe(),)
+
+    def judge(self, subject: Subject, seen: Seen, limits: LimitsOf) -> tuple[Finding, ...]:
+        lost = broken(seen, Observe())
+        if lost is not None:
+            return (self._finding(_CASE, Verdict.FAIL, f"the observed run did not come back: {lost}"),)
+        found = answered(seen, Observe())
+        if not isinstance(found, Observed):
+            return ()
+        if found.blind:
+            return (self._finding(_CASE, Verdict.PASS_WITH_LIMITATIONS, f"nothing was observed: {found.blind}"),)
+        if found.breaches:
+            return tuple(
+                self._finding(item.tensor, Verdict.FAIL, _sentence(item), _HINTS[item.rule]) for item in found.breaches
+            )
+        return (self._finding(_CASE, Verdict.PASS, _witness(found)),)
+
+    def _finding(self, tensor: str, verdict: Verdict, detail: str, hint: str = "") -> Finding:
+        return Finding(check=self.name, tensor=tensor, verdict=verdict, law=self.law, detail=detail, looks_like=hint)
+
+    def controls(self) -> tuple[Control, ...]:
+        place = {"kernel": "_kernel", "where": "kernel.py:9", "program": (2, 0, 0), "lane": 1}
+        clean = Observed(launches=(("_kernel", 3),), accesses=12)
+        rows: list[tuple[str, Verdict, Outcome]] = [
+            ("every access is inside", Verdict.PASS, Returned(evidence=clean)),
+            ("no kernel is launched", Verdict.PASS, Returned(evidence=Observed())),
+            ("nothing can be observed", Verdict.PASS_WITH_LIMITATIONS, Returned(evidence=Observed(blind="no Triton"))),
+            ("the observed run dies", Verdict.FAIL, Crashed(role="target", reason="was killed by SIGSEGV")),
+        ]
+        for rule, access in (("outside", "load"), ("around", "store"), ("unwritten", "atomic"), ("race", "store")):
+            breach = Breach(rule=rule, tensor="x_ptr", access=access, offset=387, total=387, **place)  # type: ignore[arg-type]
+            rows.append((f"{rule}: {access}", Verdict.FAIL, Returned(evidence=Observed(breaches=(breach,)))))
+        for rule in ("returned", "masked"):
+            breach = Breach(rule=rule, tensor="out", offset=5, count=3, total=387)  # type: ignore[arg-type]
+            rows.append((f"{rule}", Verdict.FAIL, Returned(evidence=Observed(breaches=(breach,)))))
+        first: Seen = {Compare(): Returned(evidence=Compared(tensors=()))}
+        return tuple(
+            Control(name=name, expect=expect, seen={**first, Observe(): outcome}, subject=example())
+            for name, expect, outcome in rows
+        )
+
+
+def _sentence(item: Breach) -> str:
+    who = f"{item.kernel}, {item.where}: program {list(item.program)} lane {item.lane}"
+    at = f"element {item.offset} of {item.tensor}"
+    more = f"; {item.count} such lanes" if item.count > 1 else ""
+    match item.rule:
+        case "outside":
+            return f"{who} {_verb(item.access)} {at}, whose memory ends at {item.total}{more}"
+        case "around":
+            return f"{who} {_verb(item.access)} {at}, between or beside what the tensor has of its buffer{more}"
+        case "unwritten":
+            return f"{who} {_verb(item.access)} {at}, which nobody has written since torch.empty{more}"
+        case "returned":
+            return f"{item.count} of {item.total} elements were never written, the first is number {item.offset}"
+        case "race":
+            times = f"; {item.count} such accesses" if item.count > 1 else ""
+            return f"{who} {_verb(item.access)} {at}, as {item.other}{times}"
+        case "masked":
+            return f"what masked lanes hold changes it: {item.where} loads without other in {item.kernel}"
+
+
+def _verb(access: str) -> str:
+    return "updates" if access == "atomic" else f"{access}s"
+
+
+def _witness(found: Observed) -> str:
+    if not found.launches:
+        return NO_LAUNCH
+    launches = ", ".join(f"{kernel} x {count}" for kernel, count in found.launches)
+    computed = f"; pointers made from integers in {', '.join(found.computed)} are not judged" if found.computed else ""
+    return f"{found.accesses} accesses in launches of {launches}{computed}"
+
+
+check = Memory()
