@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--level", choices=LEVELS, default="standard", help="how hard to look (default: standard)")
     parser.add_argument(
         "--budget", type=_budget, metavar="SECONDS",
-        help="what an op may take on one core before no more options are combined (default: 3, 20, 100 by level)",
+        help="what an op may take on one core before no more options are combined (default: 3, 18, 100 by level)",
     )  # fmt: skip
     parser.add_argument("--seed", type=int, default=0, help="seed of everything drawn (default: 0)")
     parser.add_argument("-n", dest="workers", type=_count, default=0, metavar="N", help="workers (default: the cores)")

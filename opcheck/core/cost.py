@@ -16,7 +16,7 @@ from opcheck.core.tiles import by_kernel
 CASE, PROGRAM, REPRESENTATIVE = 0.08, 0.007, 5.0
 COMPILED_CASE, COMPILED_ELEMENTS = 0.1, 2e-9  # on a GPU the programs cost nothing, golden in FP64 and the drawing do
 
-BUDGET: Mapping[Level, float] = {"quick": 3.0, "standard": 20.0, "full": 100.0}  # seconds for each op
+BUDGET: Mapping[Level, float] = {"quick": 3.0, "standard": 18.0, "full": 100.0}  # seconds for each op
 
 
 def case_cost(contract: Contract, launches: Iterable[Launch], backend: str) -> Callable[[Dims], float]:
