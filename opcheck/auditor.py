@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
@@ -95,10 +94,11 @@ def _rows(findings: tuple[Finding, ...], seen: Seen) -> tuple[TensorRow, ...]:
         if item.check != "numerics" or not item.numbers:
             continue
         others = [other for other in findings if other.tensor == item.tensor]
+        measured = tensors[item.tensor]
         rows.append(
             TensorRow(
                 tensor=item.tensor,
-                dtype=tensors[item.tensor].dtype if item.tensor in tensors else "",
+                dtype=measured.dtype,
                 reference_error=item.numbers["reference_error"],
                 target_error=item.numbers["target_error"],
                 reference_relative_error=item.numbers["reference_relative_error"],
@@ -108,8 +108,8 @@ def _rows(findings: tuple[Finding, ...], seen: Seen) -> tuple[TensorRow, ...]:
                 gate_valid=bool(item.numbers["gate_valid"]),
                 verdict=verdict_of(tuple(others)),
                 scale=item.numbers["scale"],
-                decoy=tensors[item.tensor].decoy if item.tensor in tensors else "",
-                decoy_distance=tensors[item.tensor].decoy_distance if item.tensor in tensors else math.inf,
+                decoy=measured.decoy,
+                decoy_distance=measured.decoy_distance,
             )
         )
     return tuple(rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from opcheck.errors import BadCase
@@ -20,6 +20,16 @@ def variant_text(arguments: Mapping[str, Any]) -> str:
     """
     text = ",".join(f"{name}={json.dumps(value)}" for name, value in arguments.items())
     return text.replace(";", r"\u003b").replace("'", r"\u0027")
+
+
+def changed_variant(text: str, values: Mapping[str, Any] | None = None, *, without: Collection[str] = ()) -> str:
+    """Return a case's variant with some argument values set and others left out; what is reserved stays.
+
+    Raises:
+        BadCase: The text is not of the form `name=json,name=json`.
+    """
+    items = {**_items(text), **(values or {})}
+    return variant_text({name: value for name, value in items.items() if name not in without})
 
 
 def variant_values(text: str) -> dict[str, Any]:

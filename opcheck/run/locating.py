@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -13,7 +12,7 @@ from opcheck.core.floats import upcast_exact
 from opcheck.core.measure import digest_of
 from opcheck.core.outcome import Locate, Located, Role
 from opcheck.core.pattern import locate
-from opcheck.core.variants import CONFIG, config_of, variant_text, variant_values
+from opcheck.core.variants import changed_variant, variant_text, variant_values
 from opcheck.run.poison import poisoned
 from opcheck.run.roles import Run
 
@@ -58,12 +57,8 @@ def axis_names(tensor: str, shape: tuple[int, ...], run: Run) -> tuple[str, ...]
 
 def _ignored(run: RunRole, case: Case, trial: Locate, target: Tensor, golden: Tensor) -> str:
     """Name the argument of the case's variant without which the target gives the same bits and golden does not."""
-    values = variant_values(case.variant)
-    config = config_of(case.variant)
-    reserved = {} if config is None else {CONFIG: config}
-    for name, value in values.items():
-        rest = {key: item for key, item in values.items() if key != name}
-        without = replace(case, variant=variant_text({**rest, **reserved}))
+    for name, value in variant_values(case.variant).items():
+        without = replace(case, variant=changed_variant(case.variant, without={name}))
         other = run(without, "locate", "golden").tensors.get(trial.tensor)
         if other is None or other.shape != golden.shape:
             continue
@@ -72,5 +67,5 @@ def _ignored(run: RunRole, case: Case, trial: Locate, target: Tensor, golden: Te
         with poisoned():
             again = run(without, "locate", "target").tensors.get(trial.tensor)
         if again is not None and digest_of(again) == digest_of(target):
-            return f"{name}={json.dumps(value)} changes golden and nothing in the target: the argument is not used"
+            return f"{variant_text({name: value})} changes golden and nothing in the target: the argument is not used"
     return ""

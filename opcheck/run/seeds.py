@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -13,7 +12,7 @@ from torch import Tensor
 
 from opcheck.core.case import Case, Sample
 from opcheck.core.spec import OpSpec
-from opcheck.core.variants import variant_values
+from opcheck.core.variants import changed_variant, variant_values
 from opcheck.run.inputs import parameter_names
 
 FIRST = 20_240_229  # torch's generators are seeded with it and the numbers after it
@@ -55,8 +54,7 @@ def reseeded(spec: OpSpec, case: Case, step: int) -> tuple[OpSpec, Case]:
         return Sample(*args, **{name: _moved(name, value, step) for name, value in sample.kwargs.items()})
 
     moved = {name: _moved(name, value, step) for name, value in variant_values(case.variant).items()}
-    changed = [f"{name}={json.dumps(value)}" for name, value in moved.items() if name.endswith(SUFFIX)]
-    return replace(spec, samples=samples), replace(case, variant=",".join(filter(None, (case.variant, *changed))))
+    return replace(spec, samples=samples), replace(case, variant=changed_variant(case.variant, moved))
 
 
 def _moved(name: str, value: Any, step: int) -> Any:
