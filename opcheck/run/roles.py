@@ -65,9 +65,6 @@ class RoleFailed(Exception):
         self.raised = raised
 
 
-Change = Callable[[str, Tensor], Tensor]
-
-
 def run_role(
     spec: OpSpec,
     case: Case,
