@@ -1,4 +1,4 @@
-"""What observing costs: a run of the target with every access looked at, over the bare run.
+"""What observing costs: a run of the target with every access looked at, and a guarded one, over the bare run.
 
     TRITON_INTERPRET=1 python benchmarks/observe.py [--level quick] [--repeats 3] [OP ...]
 
@@ -44,28 +44,35 @@ def main() -> int:
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     interpreter.install()
+    from opcheck.backends.interpreter import memory
+
     policy = load(ROOT / "registry.toml", limits_by_check())
     import_modules(policy.modules)
     device = torch.device("cpu")
     rows: list[tuple] = []
+    whole = [0.0, 0.0, 0.0]
     for name in arguments.ops or sorted(policy.ops):
         contract, op = policy.ops[name], spec(name)
         planned = plan_cases(contract, level=arguments.level, backend="cpu", budget=0.0).cases
-        totals, accesses = [0.0, 0.0], 0
+        totals, accesses = [0.0, 0.0, 0.0], 0
         for case in (item.case for item in planned if not outside(contract, item.case)):
-            best = [float("inf"), float("inf")]
+            best = [float("inf")] * 3
             with configured(case.variant):
                 run_role(op, case, "target", device)  # whatever is done once
                 for _ in range(arguments.repeats):
-                    best[0] = min(best[0], _seconds(partial(run_role, op, case, "target", device)))
+                    with memory.observing(None):
+                        best[0] = min(best[0], _seconds(partial(run_role, op, case, "target", device)))
+                    best[1] = min(best[1], _seconds(partial(run_role, op, case, "target", device)))
                     observation = Observation(op, contract, case, device)
-                    best[1] = min(best[1], _seconds(observation.run))
+                    best[2] = min(best[2], _seconds(observation.run))
             accesses += observation.found().accesses
             totals = [total + seconds for total, seconds in zip(totals, best, strict=True)]
-        rows.append((name, len(planned), accesses, *totals, totals[1] / totals[0]))
-    whole = [sum(column) for column in list(zip(*rows, strict=True))[1:5]]
-    rows.append(("all", *whole, whole[3] / whole[2]))
-    print(tabulate(rows, headers=("op", "cases", "accesses", "bare s", "observed s", "ratio"), floatfmt=".2f"))
+        rows.append((name, len(planned), accesses, totals[0], totals[1] / totals[0], totals[2] / totals[0]))
+        whole = [before + seconds for before, seconds in zip(whole, totals, strict=True)]
+    rows.append(
+        ("all", *(sum(row[at] for row in rows) for at in (1, 2)), whole[0], *(part / whole[0] for part in whole[1:]))
+    )
+    print(tabulate(rows, headers=("op", "cases", "accesses", "bare s", "guarded", "observed"), floatfmt=".2f"))
     return 0
 
 

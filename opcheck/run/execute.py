@@ -234,9 +234,6 @@ class Executor:
             with program_order(order, seed=zlib.crc32(case.id.encode()) + at):
                 if interpreted and not at and self._observation is not None:
                     run = self._observation.run()
-                    if self._observation.altered:
-                        with poisoned(byte):
-                            run = run_role(self.spec, case, "target", self.device)
                 elif interpreted and at and at == count - 1:
                     with poisoned(byte), tuning() as tuned:
                         run = run_role(self.spec, case, "target", self.device)

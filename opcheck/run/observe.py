@@ -19,15 +19,10 @@ from opcheck.run.roles import RoleFailed, Run, run_role
 
 
 class Observation:
-    """The observed run of one case, made once: by whoever needs a run with poisoned allocations, or in the end.
-
-    Attributes:
-        altered: Whether accesses were kept back, so that the run's results are not those of an unobserved one.
-    """
+    """The observed run of one case, made once: by whoever needs a run with poisoned allocations, or in the end."""
 
     def __init__(self, spec: OpSpec, contract: Contract, case: Case, device: torch.device) -> None:
         self._spec, self._case, self._device = spec, case, device
-        self.altered = False
         self._extent = frozenset(contract.extent)
         self._found: Observed | None = None
         self._undefined: tuple[str, tuple[str, int]] | None = None
@@ -53,7 +48,6 @@ class Observation:
                 for name, tensor in run.tensors.items():
                     observer.returned(name, tensor)
             finally:
-                self.altered = observer.altered
                 self._found, self._undefined = _readable(observer.found()), observer.undefined
         return run
 
@@ -92,11 +86,9 @@ class Observation:
     def _digests(self, byte: int | None) -> dict[str, str]:
         """Return the results' digests, or how the run failed; equal runs give equal ones, random numbers or not."""
         from opcheck.backends.interpreter.memory import masked_lanes
-        from opcheck.backends.interpreter.observer import observed
 
         lanes = contextlib.nullcontext() if byte is None else masked_lanes(byte)
-        # Observed too: a masked lane that is used as an index leads anywhere.
-        with torch.random.fork_rng(devices=[]), observed(), poisoned(NAN), lanes:
+        with torch.random.fork_rng(devices=[]), poisoned(NAN), lanes:
             torch.manual_seed(0)
             try:
                 run = run_role(self._spec, self._case, "target", self._device)

@@ -67,7 +67,11 @@ EXPECTED: Mapping[str, Expect] = {
     "autocast_mixed": _expect(
         "autograd", "gradients", "the forward works and its backward does not", among="k=129,n=5;normal"
     ),
-    "block_base": _expect("structure", "the case", "killed by SIGSEGV", only="first="),
+    "block_base": Expect(
+        fails=frozenset({("memory", "x_ptr"), ("numerics", "out")}),
+        says="loads element -8589933560 of x_ptr",
+        only="first=",
+    ),
     "broadcast_axis": _expect("numerics", "out", "spread over the whole tensor", among="length=129;normal"),
     "config_wrong": _expect("numerics", "out", "261 of 645 elements", only="%config=1"),
     "contiguous_ignored": _expect("refusal", "the case", "declared contiguous: rows are read", only="x="),

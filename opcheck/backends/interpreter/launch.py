@@ -18,7 +18,7 @@ from torch._subclasses.functional_tensor import FunctionalTensor
 from triton.runtime import interpreter
 from triton.runtime.errors import InterpreterError
 
-from opcheck.backends.interpreter.memory import ORIGIN
+from opcheck.backends.interpreter.origins import ORIGIN, one_launch
 
 #: The name that rewritten kernels call where their source says `range`.
 LOOP_NAME = "_opcheck_range"
@@ -26,7 +26,8 @@ LOOP_NAME = "_opcheck_range"
 #: Namespaces already patched in the launch that runs; None outside any launch.
 _patched: set[int] | None = None
 
-#: Is told of every launch, with the executor of the grid and the arguments; active while it runs.
+#: Is told of every launch, with the executor of the grid and the arguments; active while it runs. The repair puts
+#: `opcheck.backends.interpreter.guard` here.
 Watcher = Callable[[Any, tuple[Any, ...], dict[str, Any]], AbstractContextManager[None]]
 _watcher: Watcher | None = None
 
@@ -60,7 +61,7 @@ def launch(self: Any, *args: Any, **kwargs: Any) -> None:
     outer, _patched = _patched, set()
     try:
         watched = _watcher(self, args, kwargs) if _watcher is not None else contextlib.nullcontext()
-        with np.errstate(all="ignore"), watched:
+        with np.errstate(all="ignore"), one_launch(), watched:
             _PLAIN_LAUNCH(self, *args, **kwargs)
     finally:
         _patched = outer
@@ -100,6 +101,19 @@ def tensor_of(value: Any) -> torch.Tensor | None:
     """Return the tensor that an argument of a launch is, or wraps; None for all else."""
     found = value if isinstance(value, torch.Tensor) else getattr(value, "base", None)
     return found if isinstance(found, torch.Tensor) else None
+
+
+def tensors_of(executor: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[tuple[str, torch.Tensor]]:
+    """Yield the tensors among the arguments of a launch by their names, those in tuples as `xs[0]`."""
+    yield from _named({**dict(zip(executor.arg_names, args, strict=False)), **kwargs})
+
+
+def _named(arguments: dict[str, Any]) -> Iterator[tuple[str, torch.Tensor]]:
+    for name, value in arguments.items():
+        if isinstance(value, tuple):
+            yield from _named({f"{name}[{at}]": item for at, item in enumerate(value)})
+        elif (tensor := tensor_of(value)) is not None:
+            yield name, tensor
 
 
 def _without_memory(values: tuple[Any, ...]) -> bool:

@@ -17,6 +17,7 @@ from triton._C.libtriton import ir
 from triton.runtime import interpreter
 
 from opcheck.backends.interpreter.dtypes import CUSTOM, Array, bits, convert, storage
+from opcheck.backends.interpreter.origins import ORIGIN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,15 +46,13 @@ class Access:
     ordering: bool = False
 
 
-#: Key of `Access.origin` in the attributes of a pointer's handle.
-ORIGIN = "opcheck.origin"
-
 #: Sees an access and returns the mask of the lanes that may go on: `access.mask`, or less of it.
 Observer = Callable[[Access], Array]
 
 #: Added here: the native code knows no bf16, and raises where an fp16 sum overflows instead of giving Inf.
 _NARROW = CUSTOM | {np.dtype(np.float16)}
 
+#: Who looks; the repair puts `opcheck.backends.interpreter.guard` here.
 _observer: Observer | None = None
 
 #: What every byte of a masked lane without `other` holds, None for 0.
@@ -61,8 +60,8 @@ _masked: int | None = None
 
 
 @contextmanager
-def observing(observer: Observer) -> Iterator[None]:
-    """Show every access inside the block to `observer`; the innermost block's observer alone is asked."""
+def observing(observer: Observer | None) -> Iterator[None]:
+    """Show every access inside the block to `observer`, or to nobody; the innermost block's observer alone is asked."""
     global _observer
     previous, _observer = _observer, observer
     try:

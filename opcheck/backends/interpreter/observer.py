@@ -1,7 +1,6 @@
-"""Look at every load, store and atomic of interpreted kernels before it happens, and keep back those that would crash.
+"""Look at every load, store and atomic of interpreted kernels before it happens.
 
-Pointers remember the argument that they were computed from, so that what leaves its memory is seen even where it lands
-in that of another argument.
+What leaves an argument's memory is kept back, as `opcheck.backends.interpreter.guard` does in all other runs.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 from types import FrameType
 from typing import Any
@@ -19,18 +18,14 @@ import torch
 from torch import Tensor
 from triton.runtime import interpreter
 
+from opcheck.backends.interpreter import origins
 from opcheck.backends.interpreter.dtypes import Array, bits
-from opcheck.backends.interpreter.launch import tensor_of, watching
-from opcheck.backends.interpreter.memory import ORIGIN, Access, observing
+from opcheck.backends.interpreter.launch import tensors_of, watching
+from opcheck.backends.interpreter.memory import Access, observing
 from opcheck.backends.interpreter.races import Clock, Races
 from opcheck.backends.interpreter.regions import Region
 from opcheck.core.memory import Breach, Observed, Program, Rule
 
-#: Operations after which a pointer still comes from the same argument.
-_KEEP_ORIGIN = (
-    *("create_addptr", "create_splat", "create_broadcast", "create_expand_dims", "create_trans", "create_reshape"),
-    *("create_bitcast", "create_unsplat"),
-)
 Place = tuple[str, int]
 
 
@@ -46,7 +41,6 @@ class _Launch:
     races: dict[int, Races] = field(default_factory=dict)
     programs: dict[Program, int] = field(default_factory=dict)
     history: list[tuple[Program, Place, str]] = field(default_factory=list)
-    computed: bool = False
     starts: Array = field(init=False)
     order: list[Region] = field(init=False)
 
@@ -67,13 +61,11 @@ class Observer:
         extent: Arguments of the op around which kernels may touch the whole buffer.
 
     Attributes:
-        altered: Whether lanes were kept back, so that the run's results are not those of an unobserved one.
         undefined: Kernel and line of the first load with masked lanes and no `other`, None where there is none.
     """
 
     def __init__(self, extent: Collection[str] = ()) -> None:
         self._extent = extent
-        self.altered = False
         self.undefined: tuple[str, Place] | None = None
         self._regions: dict[int, Region] = {}
         self._launch: _Launch | None = None
@@ -122,7 +114,7 @@ class Observer:
         regions: dict[int, Region] = {}
         names: dict[tuple[int, int], str] = {}
         grains: dict[int, int] = {}
-        for name, tensor in _tensors({**dict(zip(executor.arg_names, args, strict=False)), **kwargs}):
+        for name, tensor in tensors_of(executor, args, kwargs):
             start = tensor.untyped_storage().data_ptr()
             if start not in regions:
                 regions[start] = self._regions.get(start) or Region(tensor)
@@ -133,14 +125,9 @@ class Observer:
         try:
             yield
         finally:
-            if self._launch.computed:
+            if origins.computed():
                 self._computed[kernel] = None
             self._launch = outer
-
-    def computes_pointers(self) -> None:
-        """Learn that the kernel has made pointers from integers: they may lead to memory that nobody told of."""
-        if self._launch is not None:
-            self._launch.computed = True
 
     def see(self, access: Access) -> Array:
         """Look at one access, and return the lanes of its mask that may go on."""
@@ -161,7 +148,6 @@ class Observer:
         dropped = _Looking(self, launch, access, mask, lanes).dropped()
         if dropped is None:
             return access.mask
-        self.altered = True
         admitted = mask.copy()
         admitted.reshape(-1)[np.flatnonzero(mask)[dropped]] = False
         return admitted
@@ -200,7 +186,7 @@ class _Looking:
         for number in np.unique(at):
             chosen = np.flatnonzero(at == number)
             nearest = self.launch.order[max(int(number), 0)]
-            if self.launch.computed:
+            if origins.computed():
                 chosen = chosen[self._inside(nearest, chosen)]
             if chosen.size and (wrong := self._within(nearest, chosen)) is not None:
                 whole[chosen[wrong]] = True
@@ -280,54 +266,8 @@ class _Looking:
 def observed(extent: Collection[str] = ()) -> Iterator[Observer]:
     """Observe every interpreted launch inside the block; of the arguments in `extent` the whole buffer is theirs."""
     observer = Observer(extent)
-    builder = interpreter.interpreter_builder
-    replaced = {name: _keeping(getattr(builder, name)) for name in _KEEP_ORIGIN}
-    to_pointer, materialize = builder.create_int_to_ptr, interpreter.TensorDescHandle.materialize_pointers
-
-    def create_int_to_ptr(src: Any, dst_type: Any) -> Any:
-        observer.computes_pointers()
-        return to_pointer(src, dst_type)
-
-    def materialize_pointers(self: Any, offsets: Any) -> Any:
-        pointers, masks = materialize(self, offsets)
-        _carry(self.base, pointers)
-        return pointers, masks
-
-    try:
-        for name, function in {**replaced, "create_int_to_ptr": create_int_to_ptr}.items():
-            setattr(builder, name, function)
-        interpreter.TensorDescHandle.materialize_pointers = materialize_pointers
-        with observing(observer.see), watching(observer.launched):
-            yield observer
-    finally:
-        interpreter.TensorDescHandle.materialize_pointers = materialize
-        for name in (*replaced, "create_int_to_ptr"):
-            delattr(builder, name)
-
-
-def _keeping(function: Callable[..., Any]) -> Callable[..., Any]:
-    def kept(*args: Any, **kwargs: Any) -> Any:
-        result = function(*args, **kwargs)
-        for value in (*args, *kwargs.values()):
-            if isinstance(value, interpreter.TensorHandle) and ORIGIN in value.attr:
-                _carry(value, result)
-                break
-        return result
-
-    return kept
-
-
-def _carry(source: Any, result: Any) -> None:
-    if ORIGIN in source.attr and isinstance(result, interpreter.TensorHandle):
-        result.attr[ORIGIN] = source.attr[ORIGIN]
-
-
-def _tensors(arguments: dict[str, Any]) -> Iterator[tuple[str, Tensor]]:
-    for name, value in arguments.items():
-        if isinstance(value, tuple):
-            yield from _tensors({f"{name}[{at}]": item for at, item in enumerate(value)})
-        elif (tensor := tensor_of(value)) is not None:
-            yield name, tensor
+    with observing(observer.see), watching(observer.launched):
+        yield observer
 
 
 def _has_memory(tensor: Tensor) -> bool:

@@ -18,6 +18,11 @@ _BUILDER = (
     *("cast_impl", "create_fp_to_fp", "create_dot", "create_fma", "create_erf", "create_rsqrt"),
     "create_extern_elementwise",
 )
+#: Operations after which a pointer still comes from the same argument.
+_KEEP_ORIGIN = (
+    *("create_addptr", "create_splat", "create_broadcast", "create_expand_dims", "create_trans", "create_reshape"),
+    *("create_bitcast", "create_unsplat"),
+)
 _COMPARISONS = tuple(
     f"create_{kind}{name}"
     for kind, names in {
@@ -29,12 +34,13 @@ _COMPARISONS = tuple(
 
 #: What must exist, as `module:attribute.attribute`.
 EXPECTED = (
-    *(f"triton.runtime.interpreter:InterpreterBuilder.{name}" for name in (*_BUILDER, *_COMPARISONS)),
+    *(f"triton.runtime.interpreter:InterpreterBuilder.{name}" for name in (*_BUILDER, *_COMPARISONS, *_KEEP_ORIGIN)),
     *(
         f"triton.runtime.interpreter:{name}"
         for name in (
             *("_get_np_dtype", "_implicit_cvt", "_patch_lang", "_patch_lang_core", "_mxfp_value_handle_to_float32"),
             *("_dot_scaled_scale_to_f32", "TensorHandle", "interpreter_builder.options", "interpreter_semantic"),
+            *("InterpreterBuilder.create_int_to_ptr", "TensorDescHandle.materialize_pointers"),
             *("ReduceOps.apply_impl", "ReduceOps.generic_reduce", "ReduceOps.to_tensor"),
             *("ScanOps.apply_impl", "ScanOps.generic_scan", "GridExecutor.__call__"),
             *("InterpretedFunction.run", "InterpretedFunction.__call__", "FunctionRewriter.ast_transformer"),
@@ -136,7 +142,7 @@ def _replacements() -> Iterator[tuple[Any, str, Any]]:
     from triton.runtime import interpreter
     from triton.runtime.autotuner import Autotuner
 
-    from opcheck.backends.interpreter import arithmetic, autotune, launch, libdevice, memory, reductions
+    from opcheck.backends.interpreter import arithmetic, autotune, guard, launch, libdevice, memory, origins, reductions
 
     builder = interpreter.InterpreterBuilder
     for name in _BUILDER:
@@ -159,6 +165,9 @@ def _replacements() -> Iterator[tuple[Any, str, Any]]:
     yield interpreter.InterpretedFunction, "__call__", launch.call
     yield interpreter.GridExecutor, "__call__", launch.launch
     yield Autotuner, "run", autotune.run
+    yield from origins.replacements(_KEEP_ORIGIN)
+    yield memory, "_observer", guard.see
+    yield launch, "_watcher", guard.launched
     options = interpreter.interpreter_builder.options
     precisions = (*options.allowed_dot_input_precisions, "bf16x3", "bf16x6")
     yield (

@@ -1,5 +1,6 @@
 """Every access is looked at before it happens: bounds, what was never written, and programs that meet."""
 
+import numpy as np
 import pytest
 import torch
 import triton
@@ -283,7 +284,7 @@ def test_lanes_with_other_are_defined():
     assert observer.undefined is None
 
 
-def test_a_repeat_whose_accesses_were_kept_back_is_repeated_unobserved():
+def test_every_run_keeps_back_what_leaves_the_memory():
     far = torch.full((6,), 5.0)
 
     def target(x):
@@ -304,18 +305,40 @@ def test_a_repeat_whose_accesses_were_kept_back_is_repeated_unobserved():
     found = executor.execute(case, [Repeat(count=2), Observe()])
     (breach,) = found[Observe()].evidence.breaches
     assert (breach.rule, breach.tensor, breach.count) == ("outside", "x", 6)
-    first, second = found[Repeat(count=2)].evidence.runs
-    assert dict(first)["out"] == dict(second)["out"] == digest_of(far)
+    observed_run, other = found[Repeat(count=2)].evidence.runs
+    assert dict(observed_run)["out"] == dict(other)["out"] == digest_of(torch.zeros(6))
 
 
-def test_everything_is_put_back():
-    from triton.runtime import interpreter
+@pytest.mark.parametrize("at", [-4, -1, 4, 7, 2**40])
+def test_nothing_beside_an_argument_is_written(at):
+    whole = np.zeros(12, np.float32)
+    written[(1,)](torch.from_numpy(whole[4:8]), at, 7.0)
+    assert not whole.any()
 
-    before = dict(vars(interpreter.interpreter_builder)), interpreter.TensorDescHandle.materialize_pointers
+
+def test_every_lane_inside_of_an_argument_is_written():
+    whole = np.zeros(12, np.float32)
+    for at in range(4):
+        written[(1,)](torch.from_numpy(whole[4:8]), at, 7.0)
+    assert whole.tolist() == [0] * 4 + [7] * 4 + [0] * 4
+
+
+def test_an_atomic_is_kept_back_too():
+    whole = np.zeros(12, np.float32)
+    added[(1,)](torch.from_numpy(whole[4:8]), 8, BLOCK=8)
+    assert whole.tolist() == [0] * 4 + [1] * 4 + [0] * 4
+
+
+def test_memory_that_only_a_table_of_addresses_leads_to_may_be_read():
+    x, y = torch.full((1,), 3.0), torch.zeros(1)
+    through_table[(1,)](torch.tensor([x.data_ptr()]), y, 1)
+    assert y.item() == 3
+
+
+def test_kernels_are_guarded_again_once_nobody_observes():
+    whole = np.zeros(8, np.float32)
     with pytest.raises(ZeroDivisionError), observed():
         raise ZeroDivisionError
-    after = dict(vars(interpreter.interpreter_builder)), interpreter.TensorDescHandle.materialize_pointers
-    assert after == before
-    y = torch.zeros(4)
-    copied[(1,)](torch.ones(4), y, 4, 0, BLOCK=4)
-    assert y.tolist() == [1.0] * 4
+    written[(1,)](torch.from_numpy(whole[:4]), 5, 7.0)
+    written[(1,)](torch.from_numpy(whole[:4]), 1, 7.0)
+    assert whole.tolist() == [0, 7, 0, 0, 0, 0, 0, 0]
