@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
@@ -107,6 +108,7 @@ def _rows(findings: tuple[Finding, ...], seen: Seen) -> tuple[TensorRow, ...]:
                 protocol_threshold=item.numbers["protocol_threshold"],
                 gate_valid=bool(item.numbers["gate_valid"]),
                 verdict=verdict_of(tuple(others)),
+                condition=item.numbers.get("condition", math.nan),
                 scale=item.numbers["scale"],
                 decoy=measured.decoy,
                 decoy_distance=measured.decoy_distance,

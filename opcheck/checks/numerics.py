@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from opcheck.checks.gate import GateLimits, place, seeds_for, share, sibling_errors, threshold_of
+from opcheck.checks.gate import GateLimits, place, seeds_for, sibling_errors, threshold_of
 from opcheck.checks.protocol import Control, LimitsOf, Seen, Subject, against_golden, answered, compared, example
+from opcheck.checks.without_gate import condition_number, judged_without_gate, wanted_without_gate
+from opcheck.core.conditioning import Condition, Conditioned, Errors, Kappa
 from opcheck.core.finding import Finding
 from opcheck.core.laws import Threshold
 from opcheck.core.measured import Element, Measured
@@ -17,7 +19,6 @@ from opcheck.core.outcome import (
     Located,
     OracleError,
     OracleErrors,
-    Orders,
     Returned,
     Siblings,
     Trial,
@@ -58,7 +59,7 @@ class Numerics:
             if item.target_error <= gate.absolute_floor:
                 continue
             if not gate.gate_valid:
-                wanted.append(Orders())
+                wanted += wanted_without_gate(item, gate)
             elif item.target_error > gate.value:
                 wanted.append(Locate(tensor=item.tensor, threshold=gate.value))
         return tuple(dict.fromkeys(wanted))
@@ -77,7 +78,7 @@ class Numerics:
         existing = subject.contract.existing.get(item.dtype)
         looks_like = ""
         if not gate.gate_valid and item.target_error > gate.absolute_floor:
-            verdict, detail = self._without_gate(item, gate, seen)
+            verdict, detail = judged_without_gate(item, gate, seen)
         elif item.target_error <= gate.value:
             verdict = Verdict.PASS
             detail = f"measured {item.target_error:.1e}, allowed {gate.value:.1e} ({gate.parts})"
@@ -94,24 +95,8 @@ class Numerics:
         law = f"The target is at most {factor} as far from golden as the reference is, plus the rounding floor."
         return Finding(
             check=self.name, tensor=item.tensor, verdict=verdict, law=law, detail=detail, looks_like=looks_like,
-            numbers=_numbers(item, gate),
+            numbers={**_numbers(item, gate), **condition_number(item, gate, seen)},
         )  # fmt: skip
-
-    def _without_gate(self, item: Measured, gate: Threshold, seen: Seen) -> tuple[Verdict, str]:
-        """Judge by two FP32 orders of the reference where the reference is too far from golden to gate by."""
-        why = (
-            f"the reference itself is {share(gate.reference_relative_error)} of the scale from golden, so the gate "
-            f"says nothing"
-        )
-        orders = answered(seen, Orders())
-        spread = orders.find(item.tensor) if isinstance(orders, OracleErrors) else None
-        if spread is None or not spread.judged:
-            return Verdict.INCONCLUSIVE, f"{why}; no second reduction order of the reference is known (declare reduces)"
-        allowed = gate.fudge_factor * spread.reference_error + gate.absolute_floor
-        figures = f"measured {item.target_error:.1e}, two FP32 orders of the reference allow {allowed:.1e}"
-        if item.target_error <= allowed:
-            return Verdict.PASS_WITH_LIMITATIONS, f"{why}; {figures}"
-        return Verdict.INCONCLUSIVE, f"{why}; {figures}, {_worst(item)}"
 
     def controls(self) -> tuple[Control, ...]:
         worst = (Element(index=(2, 128), golden=1.0, reference=1.0002, target=1.00093),)
@@ -127,19 +112,17 @@ class Numerics:
         wide = item("float32", 9.0e-7, 1e-8)
         far = item("float16", 0.3, 0.2)
         noisy = OracleError(tensor="out", reference_error=3e-7, rounding_floor=0.0, scale=1.0, judged=3096)
-        loose = OracleError(tensor="out", reference_error=0.2, rounding_floor=0.0, scale=1.0, judged=387)
-        tight = OracleError(tensor="out", reference_error=1e-3, rounding_floor=0.0, scale=1.0, judged=387)
         siblings: Seen = {Siblings(count=8): Returned(evidence=OracleErrors(tensors=(noisy,), draws=8))}
-        like: Seen = {Orders(): Returned(evidence=OracleErrors(tensors=(loose,), draws=2))}
-        unlike: Seen = {Orders(): Returned(evidence=OracleErrors(tensors=(tight,), draws=2))}
         rows: tuple[tuple[str, Verdict, Measured, Seen], ...] = (
             ("as far as allowed: 2 x 2.0e-4 + 3.1e-5", Verdict.PASS, right, {}),
             ("just beyond it", Verdict.FAIL, wrong, {}),
             ("float32, one lucky draw of the reference", Verdict.FAIL, wide, {}),
             ("float32, the reference's noise over 8 seeds", Verdict.PASS, wide, siblings),
-            ("gate invalid, same envelope in FP32", Verdict.PASS_WITH_LIMITATIONS, far, like),
-            ("gate invalid, another envelope", Verdict.INCONCLUSIVE, far, unlike),
             ("gate invalid, no evidence", Verdict.INCONCLUSIVE, far, {}),
+            ("gate invalid, noise as large as the reference's", Verdict.PASS_WITH_LIMITATIONS, far, _errors(1.0)),
+            ("gate invalid, a mean of twice the reference's noise", Verdict.FAIL, far, _errors(1.0, mean=2.0)),
+            ("gate invalid, larger noise of unknown origin", Verdict.INCONCLUSIVE, far, _errors(9.0)),
+            ("gate invalid, well conditioned", Verdict.INCONCLUSIVE, far, _errors(1.0, kappa=1.0)),
         )
         return tuple(
             Control(
@@ -148,6 +131,18 @@ class Numerics:
             )
             for name, expect, row, more in rows
         )  # fmt: skip
+
+
+def _errors(rms: float, mean: float = 0.0, kappa: float = 1e4) -> Seen:
+    """Return evidence of a target whose errors have this RMS and mean, in units of the reference's RMS error."""
+    noise = [0.1 * (-1) ** at for at in range(16)]
+    along = tuple((item, 1.0) for item in noise)
+    reference = Errors(rms=1.0, largest=3.0, upward=tuple(noise), outward=tuple(noise), along=along)
+    shifted = tuple(mean + item for item in noise)
+    target = Errors(rms=rms, largest=3.0 * rms, upward=shifted, outward=tuple(noise), along=along)
+    known = Kappa(of="inputs", value=kappa, index=(2, 128), quotient=0.2, perturbed=1.0, unit=2.0**-11)
+    found = Conditioned(tensor="out", kappa=known, distinct=16, samples=6192, reference=reference, target=target)
+    return {Condition(tensor="out", seeds=16, beyond=2.0): Returned(evidence=found)}
 
 
 def _judged(evidence: Compared) -> tuple[Measured, ...]:

@@ -17,6 +17,7 @@ from opcheck.core.behaviour import (
     SavedTensors,
     Watched,
 )
+from opcheck.core.conditioning import Condition, Conditioned
 from opcheck.core.draws import Drawing, Draws
 from opcheck.core.forms import Faked, FakeRun, Form
 from opcheck.core.measured import Element, Measured
@@ -73,7 +74,8 @@ class Elementwise:
 
 
 _Behavioural = Draws | Refuse | SavedTensors | Backwards | DoubleBackward | Autocast
-Trial = Compare | Siblings | Repeat | Registration | Orders | Locate | Elementwise | FakeRun | Observe | _Behavioural
+_Numerical = Compare | Siblings | Orders | Condition | Locate | Elementwise
+Trial = _Numerical | Repeat | Registration | FakeRun | Observe | _Behavioural
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,6 +213,7 @@ Evidence = (
     | Watched
     | Behaviour
     | Drawing
+    | Conditioned
     | Observed
 )
 

@@ -1,10 +1,10 @@
-"""Do two samples of runs keep as often? Statistics of counts, as standard normal deviates."""
+"""Statistics of counts and of means, as standard normal deviates."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from statistics import NormalDist, fmean, variance
+from statistics import NormalDist, fmean, stdev, variance
 
 SIGNIFICANT = 6.1  # standard normal deviates: both tails together are 1.1e-9
 _LEAST = 1e-300  # probabilities below it are taken for it
@@ -57,7 +57,22 @@ def welch(first: Sequence[float], second: Sequence[float]) -> float:
     if not sum(parts):
         return math.inf if gap else 0.0
     freedom = sum(parts) ** 2 / (parts[0] ** 2 / (len(first) - 1) + parts[1] ** 2 / (len(second) - 1))
-    t = gap / math.sqrt(sum(parts))
+    return _normal(gap / math.sqrt(sum(parts)), freedom)
+
+
+def student(sample: Sequence[float]) -> float:
+    """Return the normal deviate of the mean of a sample of at least two numbers from 0, 0 or more.
+
+    Infinite where the sample does not vary and is not 0.
+    """
+    mean, spread = fmean(sample), stdev(sample)
+    if not spread:
+        return math.inf if mean else 0.0
+    return _normal(mean / spread * math.sqrt(len(sample)), len(sample) - 1)
+
+
+def _normal(t: float, freedom: float) -> float:
+    """Return the normal deviate of Student's t, 0 or more (Wallace, as in `welch`)."""
     return (8 * freedom + 1) / (8 * freedom + 3) * math.sqrt(freedom * math.log1p(t * t / freedom))
 
 

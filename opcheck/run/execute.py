@@ -14,6 +14,7 @@ from opcheck.backends.configs import configured, tuning
 from opcheck.backends.interpreter.order import ORDERS, program_order
 from opcheck.core.behaviour import REFUSAL, Autocast, Backwards, DoubleBackward, Refuse, SavedTensors, Watched
 from opcheck.core.case import Case
+from opcheck.core.conditioning import Condition, Conditioned
 from opcheck.core.draws import Draws
 from opcheck.core.forms import FakeRun
 from opcheck.core.layouts import GRADIENT, layout_text, revalues_gradient
@@ -46,6 +47,7 @@ from opcheck.run.autograd import Autograd
 from opcheck.run.decoys import nearest_decoy
 from opcheck.run.draws import drawn
 from opcheck.run.elements import element_errors, input_conditions
+from opcheck.run.envelope import conditioned
 from opcheck.run.failure import place_of
 from opcheck.run.fakes import fake_forms, forms_of, symbolic_forms
 from opcheck.run.intact import Watch, saved_into
@@ -100,6 +102,8 @@ class Executor:
                 case Orders():
                     self._announce(case, "reduction orders", "reference")
                     return Returned(evidence=two_orders(self.spec, self.contract, case, self.device))
+                case Condition():
+                    return Returned(evidence=self._conditioned(case, trial))
                 case Elementwise():
                     return Returned(evidence=self._elementwise(case, trial.max_ulp))
                 case Locate():
@@ -202,6 +206,14 @@ class Executor:
             scales = self._random_scales(case)
             errors = tuple(replace(item, random_scale=scales.get(item.tensor, 0.0)) for item in errors)
         return OracleErrors(tensors=errors, draws=count)
+
+    def _conditioned(self, case: Case, trial: Condition) -> Conditioned:
+        siblings = [case.with_seed(case.seed + step * SIBLING_STRIDE) for step in range(trial.seeds)]
+
+        def runs(of: Case, role: Role) -> Run:
+            return self._run(of, "conditioning", role)
+
+        return conditioned(self.spec, self.contract, siblings, self.device, trial, runs)
 
     def _random_scales(self, case: Case) -> dict[str, float]:
         """Return `max|golden gradient|` under a random upstream gradient as large as the case's constant one."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
 from opcheck.core.case import Case
 from opcheck.core.measure import measure_oracle
-from opcheck.core.outcome import OracleErrors
+from opcheck.core.outcome import OracleErrors, Role
 from opcheck.core.policy import Contract
 from opcheck.core.spec import OpSpec
 from opcheck.run.inputs import seeded
@@ -27,8 +29,7 @@ def two_orders(spec: OpSpec, contract: Contract, case: Case, device: torch.devic
     dimension come back permuted and are put back in order. Which axes an output carries is checked against golden in
     both orders, never assumed. A tensor that cannot be aligned has no entry.
     """
-    permute = {name: torch.randperm(case.dims[name], generator=seeded(f"{case.id}|{name}"))
-               for name in contract.reduces if name in case.dims}  # fmt: skip
+    permute = _permutation(contract, case)
     precision = torch.float64 if case.dtype == "float64" else torch.float32
     golden = run_role(spec, case, "golden", device)
     natural = run_role(spec, case, "reference", device, precision=precision)
@@ -53,7 +54,42 @@ def two_orders(spec: OpSpec, contract: Contract, case: Case, device: torch.devic
     return OracleErrors(tensors=pooled(kept), draws=2)
 
 
+def moved(spec: OpSpec, contract: Contract, case: Case, device: torch.device, tensor: str) -> dict[Role, float]:
+    """Return by how much another order of the declared reductions changes a tensor of reference and target.
+
+    The reference runs in its own element types. NaN where there is no other order, or where the two cannot be aligned.
+    """
+    permute = _permutation(contract, case)
+    unknown: dict[Role, float] = {"reference": math.nan, "target": math.nan}
+    if not permute:
+        return unknown
+    golden = run_role(spec, case, "golden", device)
+    carried = _carried(golden, permute)
+    shuffled = run_role(spec, case, "golden", device, permute=permute, permute_outputs=carried)
+    axes = _axes_of(tensor, golden, carried, permute)
+    if tensor not in shuffled.tensors or not _same(
+        _put_back(shuffled.tensors[tensor], axes), golden.tensors[tensor], 0.0
+    ):
+        return unknown
+    found = dict(unknown)
+    for role in found:
+        natural = run_role(spec, case, role, device).tensors[tensor].detach().double()
+        other = run_role(spec, case, role, device, permute=permute, permute_outputs=carried).tensors[tensor].detach()
+        change = (_put_back(other.double(), axes) - natural).abs()
+        change = change[change.isfinite()]
+        found[role] = float(change.max()) if change.numel() else math.nan
+    return found
+
+
 Axes = tuple[tuple[int, Tensor], ...]
+
+
+def _permutation(contract: Contract, case: Case) -> dict[str, Tensor]:
+    return {
+        name: torch.randperm(case.dims[name], generator=seeded(f"{case.id}|{name}"))
+        for name in contract.reduces
+        if name in case.dims
+    }
 
 
 def _carried(golden: Run, permute: dict[str, Tensor]) -> dict[str, Axes]:

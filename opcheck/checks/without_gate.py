@@ -1,0 +1,48 @@
+"""What `numerics` says of a tensor whose reference is too far from golden to gate by."""
+
+from __future__ import annotations
+
+from opcheck.checks.gate import share
+from opcheck.checks.protocol import Seen, answered, broken
+from opcheck.core.conditioning import Condition, Conditioned, decide, described
+from opcheck.core.laws import Threshold
+from opcheck.core.measured import Measured
+from opcheck.core.outcome import OracleErrors, Orders, Trial
+from opcheck.core.verdict import Verdict
+
+FEWEST_SEEDS, MOST_SEEDS = 16, 64  # the error of a mean is taken between seeds; 64 samples of each tensor at least
+
+
+def condition_of(item: Measured, gate: Threshold) -> Condition:
+    """Return the trial that looks into a tensor."""
+    seeds = MOST_SEEDS if item.judged < MOST_SEEDS else FEWEST_SEEDS
+    return Condition(tensor=item.tensor, seeds=seeds, beyond=gate.fudge_factor)
+
+
+def wanted_without_gate(item: Measured, gate: Threshold) -> tuple[Trial, ...]:
+    """Return the trials by which a tensor is judged without the gate."""
+    return (Orders(), condition_of(item, gate))
+
+
+def judged_without_gate(item: Measured, gate: Threshold, seen: Seen) -> tuple[Verdict, str]:
+    """Judge a tensor by its errors over many seeds, and say what was measured."""
+    why = f"the reference itself is {share(gate.reference_relative_error)} of the scale from golden"
+    orders = answered(seen, Orders())
+    spread = orders.find(item.tensor) if isinstance(orders, OracleErrors) else None
+    figures = f"measured {item.target_error:.1e}"
+    if spread is not None and spread.judged:
+        allowed = gate.fudge_factor * spread.reference_error + gate.absolute_floor
+        figures += f", two FP32 orders of the reference allow {allowed:.1e}"
+    trial = condition_of(item, gate)
+    found = answered(seen, trial)
+    if not isinstance(found, Conditioned):
+        lost = broken(seen, trial)
+        return Verdict.INCONCLUSIVE, f"{why}; {figures}; {lost or 'nothing else was measured'}"
+    verdict, sentence = decide(found, most_rms=trial.beyond)
+    return verdict, "; ".join(filter(None, (why, sentence, described(found), figures)))
+
+
+def condition_number(item: Measured, gate: Threshold, seen: Seen) -> dict[str, float]:
+    """Return the condition number for the table, nothing where it was not needed."""
+    found = answered(seen, condition_of(item, gate))
+    return {"condition": found.kappa.value} if isinstance(found, Conditioned) else {}
