@@ -9,6 +9,7 @@ from typing import Any
 from opcheck.core.policy import limit
 
 COVERAGE = "coverage"  # the key in registry.toml
+PRAGMA = "# opcheck: no cover"  # what an author writes beside a statement that no case need reach
 
 #: States of a mask, as bits: every lane on, some, none; and that it has had more than one lane.
 ON, PARTLY, OFF, BLOCK = 1, 2, 4, 8

@@ -11,6 +11,7 @@ from opcheck.core.kernel_coverage import (
     BLOCK,
     COVERAGE,
     PARTLY,
+    PRAGMA,
     STATES,
     CoverageLimits,
     Difference,
@@ -70,20 +71,19 @@ def shortfalls(kernels: Sequence[KernelCoverage], policy: Policy, ops: Iterable[
         masks = sum(len(item.masks) - len(item.never_partial) for item in own), sum(len(item.masks) for item in own)
         for (had, of), share, key, what in (
             (lines, least.lines, "lines", "of the lines of its kernels were reached"),
-            (masks, least.masks, "masks", "of their masks were partly on"),
+            (masks, least.masks, "masks", "of the masks of its kernels were partly on"),
         ):
             if of and had / of < share:
                 yield (
                     f"{op}: {had} of {of} ({had / of:.1%}) {what}, and {COVERAGE}.{key} asks for {share:.1%}; "
-                    f"the table of kernels says which case is missing"
+                    f"the table of kernels says what to add"
                 )
-    if whole and limits_for(CoverageLimits, COVERAGE, policy, "", "").lines:
-        for item in kernels:
-            if not item.ops and item.lines:
-                yield (
-                    f"{item.kernel} ({item.place}) is launched by no case, and defaults.{COVERAGE}.lines asks for "
-                    f"more than nothing; register the op that launches it, or delete it"
-                )
+    idle = [f"{item.kernel} ({item.place})" for item in kernels if not item.ops and item.lines]
+    if idle and whole and limits_for(CoverageLimits, COVERAGE, policy, "", "").lines:
+        yield (
+            f"no case launches {', '.join(idle)}, and defaults.{COVERAGE} asks for lines; register the op that does, "
+            f"delete them, or mark them `{PRAGMA}`"
+        )
 
 
 @dataclass(slots=True)

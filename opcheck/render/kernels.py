@@ -6,12 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from tabulate import tabulate
 
-from opcheck.core.kernel_coverage import KernelCoverage, MaskSeen
+from opcheck.core.kernel_coverage import PRAGMA, STATES, KernelCoverage, MaskSeen
 
 HEADERS = ("Kernel", "Lines", "Missing lines", "Partial masks", "Never partial")
 MOST_ADVICE = 12  # sentences printed, unless verbose
 MOST_RANGES = 6  # in a field of the table
-PRAGMA = "# opcheck: no cover"
 
 
 def table(kernels: Sequence[KernelCoverage], *, verbose: bool) -> str:
@@ -27,7 +26,7 @@ def table(kernels: Sequence[KernelCoverage], *, verbose: bool) -> str:
     if len(shown) < len(advice):
         lines.append(f"  {len(advice) - len(shown)} more (-v lists them)")
     if verbose:
-        lines += [f"  {sentence}" for item in kernels for sentence in _differences(item)]
+        lines += [f"  {sentence}" for item in kernels for sentence in (*_never(item), *_differences(item))]
     return "\n".join(lines)
 
 
@@ -53,7 +52,10 @@ def _advice(item: KernelCoverage) -> Iterator[str]:
     file = item.place.rpartition(":")[0]
     if not item.ops:
         if item.lines:
-            yield f"{item.place}: no case launches {item.kernel}: register the op that does, or delete it"
+            yield (
+                f"{item.place}: no case launches {item.kernel}: register the op that does, delete it, or mark its def "
+                f"`{PRAGMA}`"
+            )
         return
     for gap in item.gaps:
         why = f": {gap.unless}" if gap.unless else ""
@@ -72,6 +74,16 @@ def _states(mask: MaskSeen) -> str:
         return f"{what}; add a size that fills a block in part"
     wanted = "off" if "all on" in mask.seen else "on"
     return f"{what.replace('all ', '')}, and it has one lane; add a size or variant that turns it {wanted}"
+
+
+def _never(item: KernelCoverage) -> Iterator[str]:
+    """Yield the states, beside partly on, that a mask never had; not every mask can have them all."""
+    file = item.place.rpartition(":")[0]
+    for mask in item.masks:
+        never = [state for state in STATES.values() if state not in mask.seen]
+        if mask.covered and mask.block and never:
+            what = f"the mask `{mask.mask}` of the {mask.access}"
+            yield f"{file}:{mask.line}: {what} was {' and '.join(mask.seen)}, never {' or '.join(never)}"
 
 
 def _differences(item: KernelCoverage) -> Iterator[str]:
