@@ -213,7 +213,8 @@ def test_the_inventory_has_every_function_of_the_modules_once():
     found = {item.name.rpartition(".")[2]: item for item in inventory(["tests.covered"])}
     lines = {name: item.line for name, item in found.items()}
     assert lines == {
-        "clipped": 8, "scaled": 17, "larger": 34, "peak": 40, "guarded": 52, "copied": 80, "forgotten": 89, "parked": 95,
+        "clipped": 8, "scaled": 17, "larger": 34, "peak": 40,
+        "guarded": 52, "copied": 80, "forgotten": 89, "parked": 95,
     }  # fmt: skip
     assert [item.line for item in found["forgotten"].statements] == [90, 91]
     assert found["parked"].excluded
