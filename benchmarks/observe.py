@@ -1,4 +1,5 @@
-"""What observing costs: a run of the target with every access looked at, and a guarded one, over the bare run.
+"""What observing costs: a guarded run of the target, one with every access looked at, and a guarded one whose kernels
+carry the marks of `audit --coverage`, each over the bare run.
 
     TRITON_INTERPRET=1 python benchmarks/observe.py [--level quick] [--repeats 3] [OP ...]
 
@@ -45,34 +46,42 @@ def main() -> int:
     torch.set_num_threads(1)
     interpreter.install()
     from opcheck.backends.interpreter import memory
+    from opcheck.backends.interpreter.coverage import Recorder
 
     policy = load(ROOT / "registry.toml", limits_by_check())
     import_modules(policy.modules)
     device = torch.device("cpu")
+    recorder = Recorder()
     rows: list[tuple] = []
-    whole = [0.0, 0.0, 0.0]
+    whole = [0.0] * 4
     for name in arguments.ops or sorted(policy.ops):
         contract, op = policy.ops[name], spec(name)
         planned = plan_cases(contract, level=arguments.level, backend="cpu", budget=0.0).cases
-        totals, accesses = [0.0, 0.0, 0.0], 0
+        totals, accesses = [0.0] * 4, 0
         for case in (item.case for item in planned if not outside(contract, item.case)):
-            best = [float("inf")] * 3
+            best = [float("inf")] * 4
             with configured(case.variant):
                 run_role(op, case, "target", device)  # whatever is done once
+                with recorder.recording():
+                    run_role(op, case, "target", device)
                 for _ in range(arguments.repeats):
                     with memory.observing(None):
                         best[0] = min(best[0], _seconds(partial(run_role, op, case, "target", device)))
                     best[1] = min(best[1], _seconds(partial(run_role, op, case, "target", device)))
                     observation = Observation(op, contract, case, device)
                     best[2] = min(best[2], _seconds(observation.run))
+                    with recorder.recording():
+                        best[3] = min(best[3], _seconds(partial(run_role, op, case, "target", device)))
             accesses += observation.found().accesses
             totals = [total + seconds for total, seconds in zip(totals, best, strict=True)]
-        rows.append((name, len(planned), accesses, totals[0], totals[1] / totals[0], totals[2] / totals[0]))
+        rows.append((name, len(planned), accesses, totals[0], *(part / totals[0] for part in totals[1:])))
         whole = [before + seconds for before, seconds in zip(whole, totals, strict=True)]
     rows.append(
         ("all", *(sum(row[at] for row in rows) for at in (1, 2)), whole[0], *(part / whole[0] for part in whole[1:]))
     )
-    print(tabulate(rows, headers=("op", "cases", "accesses", "bare s", "guarded", "observed"), floatfmt=".2f"))
+    print(
+        tabulate(rows, headers=("op", "cases", "accesses", "bare s", "guarded", "observed", "marked"), floatfmt=".2f")
+    )
     return 0
 
 

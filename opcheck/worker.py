@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,13 +31,14 @@ def serve(channel: Any, payload: Mapping[str, Any]) -> None:
     shows, and one with cases by one report per case.
     """
     prepare(payload["backend"])
-    for item in channel.items():
-        if "describe" in item:
-            _describe(channel, payload, item)
-        elif "facts" in item:
-            _learn(channel, payload, item)
-        else:
-            _audit(channel, payload, item)
+    with _recording(payload) as recorder:
+        for item in channel.items():
+            if "describe" in item:
+                _describe(channel, payload, item)
+            elif "facts" in item:
+                _learn(channel, payload, item)
+            else:
+                _audit(channel, payload, item, recorder)
 
 
 def prepare(backend: str) -> None:
@@ -53,6 +55,27 @@ def prepare(backend: str) -> None:
         triton.knobs.compilation.front_end_debugging = True
 
 
+@contextlib.contextmanager
+def _recording(payload: Mapping[str, Any]) -> Iterator[Any]:
+    """Record what kernels reach, where that is asked; gives the recorder, or None."""
+    if not payload["coverage"] or _unrecorded():
+        yield None
+        return
+    from opcheck.backends.interpreter.coverage import Recorder
+
+    recorder = Recorder()
+    with recorder.recording():
+        yield recorder
+
+
+def _unrecorded() -> str:
+    """Say why this process cannot record what kernels reach, empty where it can."""
+    from opcheck.backends.interpreter import install
+
+    repair = install()
+    return "" if repair.active else f"--coverage needs the repaired interpreter: {repair.reason}"
+
+
 def _describe(channel: Any, payload: Mapping[str, Any], item: Mapping[str, Any]) -> None:
     import torch
 
@@ -65,6 +88,9 @@ def _describe(channel: Any, payload: Mapping[str, Any], item: Mapping[str, Any])
     backend = payload["backend"]
     if backend == "cuda" and not torch.cuda.is_available():
         channel.send({"no_device": "torch sees no CUDA device; use --backend cpu, or mend the driver"})
+        return
+    if payload["coverage"] and (why := _unrecorded()):
+        channel.send({"no_coverage": why})
         return
     failures = _import(payload, item["skip"], lambda name: channel.send({"importing": name}))
     ops = [
@@ -83,7 +109,17 @@ def _describe(channel: Any, payload: Mapping[str, Any], item: Mapping[str, Any])
     ]
     refused = {dtype: why for dtype in DTYPES if backend == "cpu" and (why := interpreter.trusted(dtype))}
     found = {"ops": ops, "failures": failures, "refused": refused, "environment": environment(backend)}
-    channel.send({"registry": found})
+    channel.send({"registry": {**found, "kernels": _kernels(payload)}})
+
+
+def _kernels(payload: Mapping[str, Any]) -> Any:
+    """Return the functions of which it is recorded what is reached."""
+    if not payload["coverage"]:
+        return []
+    from opcheck.backends.interpreter.coverage import inventory
+    from opcheck.core.report import to_json
+
+    return to_json(inventory(payload["modules"]))
 
 
 def _learn(channel: Any, payload: Mapping[str, Any], item: Mapping[str, Any]) -> None:
@@ -116,7 +152,7 @@ def _learn(channel: Any, payload: Mapping[str, Any], item: Mapping[str, Any]) ->
     channel.send({"learnt": to_json(replace(facts, launches=launches, configs=configs))})
 
 
-def _audit(channel: Any, payload: Mapping[str, Any], item: Mapping[str, Any]) -> None:
+def _audit(channel: Any, payload: Mapping[str, Any], item: Mapping[str, Any], recorder: Any) -> None:
     import torch
 
     from opcheck.auditor import audit_case
@@ -147,11 +183,16 @@ def _audit(channel: Any, payload: Mapping[str, Any], item: Mapping[str, Any]) ->
             mutated=op.mutated,
             registered=op.op is not None,
         )
+        if recorder is not None:
+            recorder.clear()
         try:
             with kept():
                 report = audit_case(subject, checks, policy, executor)
         except Exception as error:
             report = broke(entry["id"], error)
+        if recorder is not None:
+            sources, ran = recorder.take()
+            channel.send({"covered": {"sources": to_json(sources), "ran": to_json(ran)}})
         channel.send({"case": to_json(report)})
         if payload["backend"] == "cuda":
             # Workers share one device; what a large case leaves in this one's cache is missing in another's.

@@ -44,6 +44,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--timeout", type=_seconds, default=60.0, metavar="SECONDS", help="longest silence of a worker (default: 60)"
     )
     parser.add_argument("--durations", type=_count_or_none, default=0, metavar="N", help="print the N slowest cases")
+    parser.add_argument(
+        "--coverage", action="store_true",
+        help="also record which lines of the kernels are reached, and which states their masks have",
+    )  # fmt: skip
     add_backend(parser)
     add_output(parser)
 
@@ -74,6 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
         timeout=arguments.timeout,
         exitfirst=arguments.exitfirst,
         budget=arguments.budget,
+        coverage=arguments.coverage,
     )
     with Session.open(options) as session:
         if arguments.collect:

@@ -10,6 +10,7 @@ from typing import Any
 from opcheck.checks import limits_by_check
 from opcheck.commands.audit import add_backend
 from opcheck.core.facts import Facts
+from opcheck.core.kernel_coverage import COVERAGE, CoverageLimits
 from opcheck.core.policy import LEVELS, ByWidth, Contract, Policy, limits_for
 from opcheck.core.tiles import observed_tiles
 from opcheck.session import Options, Session
@@ -65,6 +66,8 @@ def _limits(policy: Policy, contract: Contract) -> Iterator[str]:
             numbers = [f"{f.name}={_number(getattr(found, f.name), dtype)}" for f in dataclasses.fields(found)]
             if numbers:
                 yield f"{check:<11} {dtype}: {', '.join(numbers)}"
+    reached = limits_for(CoverageLimits, COVERAGE, policy, contract.name, "")
+    yield f"{COVERAGE:<11} lines={reached.lines:g}, masks={reached.masks:g}"
 
 
 def _number(value: Any, dtype: str) -> str:

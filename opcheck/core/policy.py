@@ -153,10 +153,15 @@ def limits_for(limits: type[_Limits], check: str, policy: Policy, op: str, dtype
 
 
 def limit(
-    default: Any, doc: str, *, loose: Literal["higher", "lower", "neither"] = "higher", zero: bool = False
+    default: Any,
+    doc: str,
+    *,
+    loose: Literal["higher", "lower", "neither"] = "higher",
+    zero: bool = False,
+    most: float | None = None,
 ) -> Any:
     """Declare one limit of a check: a dataclass field with its sentence and the direction that is looser.
 
-    `zero` says that 0 makes sense; where it is the default it does anyway.
+    `zero` says that 0 makes sense; where it is the default it does anyway. `most` is the largest that makes sense.
     """
-    return field(default=default, metadata={"doc": doc, "loose": loose, "zero": zero})
+    return field(default=default, metadata={"doc": doc, "loose": loose, "zero": zero, "most": most})

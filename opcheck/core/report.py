@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from opcheck.core.finding import Finding
+from opcheck.core.kernel_coverage import KernelCoverage
 from opcheck.core.verdict import Verdict, worst
 
 SCHEMA = 1
@@ -120,6 +121,7 @@ class AuditReport:
     Attributes:
         problems: What closes the gate beside the ops' verdicts: registered but not declared, a stale waiver ...
         complete: Whether every planned case ran.
+        kernels: What was reached of each kernel; None, and not in the JSON, where `--coverage` was not asked.
     """
 
     ops: tuple[OpReport, ...]
@@ -131,6 +133,7 @@ class AuditReport:
     complete: bool = True
     level: str = "standard"
     schema: int = SCHEMA
+    kernels: tuple[KernelCoverage, ...] | None = None
 
     @property
     def ok(self) -> bool:
@@ -145,10 +148,13 @@ def verdict_of(findings: tuple[Finding, ...]) -> Verdict:
 
 
 def to_json(value: Any) -> Any:
-    """Turn a report, or a part of it, into plain JSON values; non-finite numbers become strings, keys are sorted."""
+    """Turn a report, or a part of it, into plain JSON values; non-finite numbers become strings, keys are sorted.
+
+    A field that is None is left out.
+    """
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         names = sorted(item.name for item in dataclasses.fields(value))
-        return {name: to_json(getattr(value, name)) for name in names}
+        return {name: to_json(part) for name in names if (part := getattr(value, name)) is not None}
     if isinstance(value, Verdict):
         return value.value
     if isinstance(value, Mapping):

@@ -6,6 +6,7 @@ import dataclasses
 import inspect
 from collections.abc import Mapping
 from enum import Enum
+from types import NoneType, UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from opcheck.core.gate import ExitStatus
@@ -36,7 +37,8 @@ _PLAIN: Mapping[Any, Mapping[str, Any]] = {
 def json_schema() -> dict[str, Any]:
     """Return the JSON Schema, draft 2020-12, of what `opcheck.render.json.render` writes.
 
-    Every field is required and nothing else is allowed; a float that is not finite is a string, as `to_json` has it.
+    Every field is required, but for those that may be None, and nothing else is allowed; a float that is not finite is
+    a string, as `to_json` has it.
     """
     number = {"anyOf": [{"type": "number"}, {"enum": ["NaN", "Infinity", "-Infinity"]}]}
     definitions: dict[str, Any] = {"number": number}
@@ -48,15 +50,22 @@ def _record(record: type, definitions: dict[str, Any]) -> dict[str, Any]:
     hints = get_type_hints(record)
     names = sorted(item.name for item in dataclasses.fields(record))
     properties = {
-        name: dict(_NARROWED.get((record.__name__, name)) or _schema(hints[name], definitions)) for name in names
+        name: dict(_NARROWED.get((record.__name__, name)) or _schema(_given(hints[name]), definitions))
+        for name in names
     }
     return {
         "description": (inspect.getdoc(record) or "").partition("\n")[0],
         "type": "object",
         "properties": properties,
-        "required": names,
+        "required": [name for name in names if _given(hints[name]) is hints[name]],
         "additionalProperties": False,
     }
+
+
+def _given(hint: Any) -> Any:
+    """Return the type of a field where it is not None."""
+    parts = get_args(hint) if get_origin(hint) is UnionType else ()
+    return next(part for part in parts if part is not NoneType) if NoneType in parts else hint
 
 
 def _schema(hint: Any, definitions: dict[str, Any]) -> Mapping[str, Any]:

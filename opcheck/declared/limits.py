@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from typing import Any, get_type_hints
 
+from opcheck.core.kernel_coverage import COVERAGE, CoverageLimits
 from opcheck.core.policy import DTYPES, ByWidth, Existing, Override
 from opcheck.core.schema import Integer, MapOf, Number, OneOf, Record, Shape, Shared, Text
 from opcheck.declared.names import DTYPE, REASON, SOURCE
@@ -49,6 +50,17 @@ def table_of(check: str, limits: type, *, of_op: bool) -> Record:
     )
 
 
+def coverage_table() -> Record:
+    """Return the shape of the table of what must be reached of kernels; element types share them, so there is one."""
+    own = _limit_shapes(COVERAGE, CoverageLimits)
+    return Record(
+        doc="How much of the kernels the cases must reach; asked only under `audit --coverage`.",
+        optional={**own, **_NOTES},
+        unknown=f"is not a limit of {COVERAGE}; it has {', '.join(own)}",
+        called="a table of limits",
+    )
+
+
 def definitions(limits: Mapping[str, type]) -> dict[str, Any]:
     """Return the `$defs` that the tables of limits refer to."""
     shared = {check: table_of(check, cls, of_op=False).optional[DTYPES[0]] for check, cls in limits.items()}
@@ -81,15 +93,15 @@ def _limit_shapes(check: str, limits: type) -> dict[str, Shape]:
         if field.default is MISSING or field.name in (*_NOTES, *DTYPES, "existing"):
             raise TypeError(f"limit {check}.{field.name} needs a default and a name that no other key has")
         zero = bool(field.metadata.get("zero")) or field.default in (0, ByWidth(narrow=0, wide=0))
-        shape = _limit_shape(f"{check}.{field.name}", hints[field.name], zero=zero)
+        shape = _limit_shape(f"{check}.{field.name}", hints[field.name], zero=zero, most=field.metadata.get("most"))
         shapes[field.name] = shape.about(f"{field.metadata.get('doc', '')} Default {_shown(field.default)}.".lstrip())
     return shapes
 
 
-def _limit_shape(name: str, kind: type, *, zero: bool) -> Shape:
+def _limit_shape(name: str, kind: type, *, zero: bool, most: float | None) -> Shape:
     if kind is int:
         return Integer(least=0 if zero else 1)
-    number = Number(least=0) if zero else Number(above=0)
+    number = Number(least=0, most=most) if zero else Number(above=0, most=most)
     if kind is float:
         return number
     if kind is not ByWidth:

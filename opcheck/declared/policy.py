@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from opcheck.core.kernel_coverage import COVERAGE, CoverageLimits
 from opcheck.core.policy import DTYPES, Contract, GatePolicy, Override, Policy, Waiver
 from opcheck.core.schema import Date, Glob, Integer, ListOf, MapOf, Problems, Record, Text, join
 from opcheck.core.verdict import Verdict
 from opcheck.declared import contract, loosened
 from opcheck.declared.file import document
-from opcheck.declared.limits import definitions, existing_of, layers, table_of
+from opcheck.declared.limits import coverage_table, definitions, existing_of, layers, table_of
 from opcheck.declared.names import MODULE, OP, REASON
 from opcheck.errors import PolicyError
 
@@ -131,7 +132,7 @@ _GATE = Record(
 def _shape(limits: _Limits) -> Record:
     """Return the shape of the whole file for the checks that there are."""
     checks = tuple(limits)
-    if clash := sorted({*checks} & {*contract.REQUIRED, *contract.OPTIONAL}):
+    if clash := sorted({*checks} & {*contract.REQUIRED, *contract.OPTIONAL, COVERAGE}):
         raise TypeError(f"the checks {', '.join(clash)} are named as keys of a contract are")
     defaults = {check: table_of(check, cls, of_op=False) for check, cls in limits.items()}
     own = {check: table_of(check, cls, of_op=True) for check, cls in limits.items()}
@@ -139,14 +140,18 @@ def _shape(limits: _Limits) -> Record:
     op = Record(
         doc="The contract of one op, and its limits under the names of the checks.",
         required=contract.REQUIRED,
-        optional={**contract.OPTIONAL, **own},
+        optional={**contract.OPTIONAL, **own, COVERAGE: coverage_table()},
         unknown=f"is neither a contract key ({keys}) nor a check ({', '.join(checks)})",
     )
     known = f"is not a check; the checks are {', '.join(checks)}"
     return Record(
         required={**_HEAD.required, "registry": _REGISTRY},
         optional={
-            "defaults": Record(doc="Limits of every op, by check.", optional=defaults, unknown=known),
+            "defaults": Record(
+                doc="Limits of every op, by check.",
+                optional={**defaults, COVERAGE: coverage_table()},
+                unknown=known,
+            ),
             "gate": _GATE,
             "op": MapOf(doc="Contracts by the op's qualified name.", key=OP, item=op),
             "waiver": ListOf(doc="Known failures that may ship until a date.", item=_waiver(checks)),
@@ -170,6 +175,7 @@ def _waiver(checks: tuple[str, ...]) -> Record:
 
 def _defaults(table: Mapping[str, Any], limits: _Limits, problems: Problems) -> tuple[Override, ...]:
     """Return the file's own limits; one of a dtype that is looser than that of all needs a reason."""
+    limits = {**limits, COVERAGE: CoverageLimits}
     found = {check: layers(check, limits[check], own) for check, own in table.items()}
     for check, overrides in found.items():
         stack = loosened.layers_of(join("defaults", check), overrides)
@@ -183,6 +189,7 @@ def _contract(
 ) -> Contract | None:
     """Return the contract of one op; a limit of it that is looser than the one above needs a reason."""
     path = join("op", name)
+    limits = {**limits, COVERAGE: CoverageLimits}
     found = {check: layers(check, cls, table[check]) for check, cls in limits.items() if check in table}
     for check, own in found.items():
         above = loosened.layers_of(join("defaults", check), (layer for layer in defaults if layer.check == check))

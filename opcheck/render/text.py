@@ -14,6 +14,7 @@ from opcheck.core.finding import Finding
 from opcheck.core.power import smallest_caught
 from opcheck.core.report import STAGES, AuditReport, CaseReport, OpReport, TensorRow
 from opcheck.core.verdict import Verdict
+from opcheck.render.kernels import table
 
 HEADERS = ("Tensor", "Ref/golden", "Condition", "Target error", "Threshold", "Gate valid", "Verdict")
 MOST_FAILURES = 8  # printed in full for each op; the rest are counted
@@ -31,6 +32,8 @@ def render(report: AuditReport, *, verbosity: int = 0, registry: str = "") -> st
         registry: Path of the registry where the command line named one; a failure's own command line names it too.
     """
     blocks = [block for op in report.ops if (block := _op(op, verbosity, registry))]
+    if report.kernels is not None and verbosity >= 0:
+        blocks.append(table(report.kernels, verbose=verbosity > 0))
     if report.problems:
         blocks.append("\n".join(f"CLOSED  {problem}" for problem in report.problems))
     blocks.append(_summary(report))

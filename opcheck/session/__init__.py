@@ -19,11 +19,13 @@ from opcheck.core.facts import Facts
 from opcheck.core.gate import apply_waivers, gate, waiver_problems
 from opcheck.core.outside import outside
 from opcheck.core.policy import Policy, Waiver
+from opcheck.core.reached import shortfalls
 from opcheck.core.report import AuditReport, CaseReport
 from opcheck.core.select import matcher, select_ops
 from opcheck.declared import find, load
 from opcheck.errors import OpcheckError, UnknownOp
 from opcheck.run.isolate import Pool
+from opcheck.session.covered import Covered
 from opcheck.session.described import Registry, backend_of, describe, workers_environment
 from opcheck.session.fitting import fit
 from opcheck.session.handout import run_cases
@@ -64,12 +66,15 @@ class Session:
         policy = load(path, limits_by_check())
         _refuse_unknown_checks(options.checks)
         backend = backend_of(options.backend)
+        if options.coverage and backend != "cpu":
+            raise OpcheckError(f"--coverage records interpreted kernels, and on {backend} none is; give --backend cpu")
         payload = {
             "root": str(path.parent),
             "registry": str(path),
             "modules": list(policy.modules),
             "backend": backend,
             "level": options.level,
+            "coverage": options.coverage,
         }
         pool = Pool(
             entry="opcheck.worker:serve",
@@ -200,6 +205,7 @@ class Session:
         total = sum(len(plan.cases) for plan in plans.values())
         progress.planned(total)
         complete = True
+        covered = Covered(self.registry.kernels)
         try:
             for op, case in run_cases(
                 self.pool,
@@ -207,6 +213,7 @@ class Session:
                 checks=self.options.checks or tuple(all_checks()),
                 skip=self.skip,
                 timeout=self.options.timeout,
+                covered=covered.add,
             ):
                 case = apply_waivers(op, case, self.policy.waivers, today, used)
                 done[op].append(case)
@@ -226,6 +233,9 @@ class Session:
             )
             for name in plans
         )  # fmt: skip
+        kernels = covered.kernels(whole=self._every_op) if self.options.coverage else None
+        if kernels is not None and complete and not self._narrowed:
+            problems += shortfalls(kernels, self.policy, plans, whole=self._every_op)
         result = gate(reports, self.policy.gate, problems=problems, complete=complete)
         return AuditReport(
             ops=reports,
@@ -236,14 +246,22 @@ class Session:
             problems=result.problems,
             complete=complete and sum(map(len, done.values())) == total,
             level=self.options.level,
+            kernels=kernels,
         )
 
     @property
     def _whole(self) -> bool:
+        return not self._narrowed and self._every_op
+
+    @property
+    def _narrowed(self) -> bool:
+        """Whether the options leave out cases or checks of the ops that they select."""
         options = self.options
-        return not (options.cases or options.keyword or options.checks or options.exitfirst) and set(self.ops) == set(
-            self.policy.ops
-        )
+        return bool(options.cases or options.keyword or options.checks or options.exitfirst)
+
+    @property
+    def _every_op(self) -> bool:
+        return set(self.ops) == set(self.policy.ops)
 
 
 def audit(options: Options | None = None, *, progress: Progress | None = None, **settings: Any) -> AuditReport:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from opcheck.core.kernel_coverage import Source, source_from
 from opcheck.errors import OpcheckError, WorkerError
 from opcheck.run.failure import blame
 from opcheck.run.isolate import Death, Died, Message, Pool
@@ -14,12 +15,17 @@ from opcheck.run.isolate import Death, Died, Message, Pool
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Registry:
-    """What a worker found in the registry's modules."""
+    """What a worker found in the registry's modules.
+
+    Attributes:
+        kernels: Every `@triton.jit` function in them, where it is recorded what is reached of those.
+    """
 
     ops: Mapping[str, Mapping[str, Any]]
     failures: Mapping[str, str]
     refused: Mapping[str, str]
     environment: Mapping[str, str]
+    kernels: tuple[Source, ...] = ()
 
 
 def describe(pool: Pool, skip: list[str]) -> Registry:
@@ -33,7 +39,7 @@ def describe(pool: Pool, skip: list[str]) -> Registry:
             match event:
                 case Message(body={"importing": name}):
                     importing = name
-                case Message(body={"no_device": sentence}):
+                case Message(body={"no_device": sentence} | {"no_coverage": sentence}):
                     raise OpcheckError(sentence)
                 case Message(body={"registry": found}):
                     answer = found
@@ -45,6 +51,7 @@ def describe(pool: Pool, skip: list[str]) -> Registry:
                 failures={**killed, **answer["failures"]},
                 refused=answer["refused"],
                 environment=answer["environment"],
+                kernels=tuple(map(source_from, answer["kernels"])),
             )
         if not importing or importing in skip or death is None:
             raise WorkerError(f"the worker that describes the registry ended: {death.reason if death else 'no answer'}")

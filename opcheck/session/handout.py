@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,7 +21,13 @@ SLICE = 6  # cases of a work item: small enough to spread one op over all cores
 
 
 def run_cases(
-    pool: Pool, plans: Mapping[str, Plan], *, checks: Collection[str], skip: Sequence[str], timeout: float
+    pool: Pool,
+    plans: Mapping[str, Plan],
+    *,
+    checks: Collection[str],
+    skip: Sequence[str],
+    timeout: float,
+    covered: Callable[[str, Mapping[str, Any]], None] = lambda op, data: None,
 ) -> Iterator[tuple[str, CaseReport]]:
     """Yield each case's report as it is finished, with its op; a worker's death is its case's finding.
 
@@ -29,6 +35,7 @@ def run_cases(
         checks: Names of the checks to put to every case.
         skip: Modules that workers must not import.
         timeout: Seconds after which the pool kills a silent worker, for the report.
+        covered: Told for each case of an op, where that is recorded, what it reached of the kernels.
     """
     items = [item for name, plan in plans.items() for item in _items(name, plan, checks, skip)]
     state = {index: _Slice(item=item) for index, item in enumerate(items)}
@@ -39,6 +46,8 @@ def run_cases(
             case Message(body={"case": data}):
                 part.left.pop(0)
                 yield op, case_from(data)
+            case Message(body={"covered": data}):
+                covered(op, data)
             case Message(body=body):
                 part.last = body
             case Died(death=death):

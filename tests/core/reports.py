@@ -5,6 +5,7 @@ import math
 from hypothesis import strategies as st
 
 from opcheck.core.finding import Finding
+from opcheck.core.kernel_coverage import Difference, Gap, KernelCoverage, MaskSeen
 from opcheck.core.report import STAGES, AuditReport, CaseReport, OpReport, TensorRow
 from opcheck.core.verdict import Verdict
 
@@ -37,10 +38,27 @@ ops = st.builds(
     ),
     formula=words, kind=words, place=words, problems=sentences,
 )  # fmt: skip
+kernels = st.builds(
+    KernelCoverage, kernel=words, place=words, ops=sentences, lines=st.integers(0, 9), reached=st.integers(0, 9),
+    excluded=st.integers(0, 9), specialisations=st.integers(0, 9), unlaunched=sentences,
+    gaps=st.lists(st.builds(Gap, first=st.integers(1, 9), last=st.integers(1, 9), unless=words), max_size=2).map(tuple),
+    masks=st.lists(
+        st.builds(MaskSeen, line=st.integers(1, 9), access=words, mask=words, seen=sentences, block=st.booleans()),
+        max_size=2,
+    ).map(tuple),
+    differences=st.lists(
+        st.builds(
+            Difference, specialisations=sentences, missing=sentences,
+            never_partial=st.lists(st.integers(1, 9), max_size=2).map(tuple),
+        ),
+        max_size=2,
+    ).map(tuple),
+)  # fmt: skip
 reports = st.builds(
     AuditReport, ops=st.lists(ops, max_size=2).map(tuple), verdict=verdicts, exit_status=st.integers(0, 5),
     environment=st.dictionaries(words, words, max_size=2), policy_digest=words, problems=sentences,
     complete=st.booleans(), level=st.sampled_from(["quick", "standard", "full"]), schema=st.just(1),
+    kernels=st.none() | st.lists(kernels, max_size=2).map(tuple),
 )  # fmt: skip
 
 

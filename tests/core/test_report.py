@@ -128,6 +128,14 @@ def test_the_fields_that_the_design_promises():
     assert data["ops"][0]["cases"][0]["tensors"][0]["condition"] == "NaN"
 
 
+def test_kernels_are_in_the_json_where_they_were_recorded():
+    assert "kernels" not in strict(render(report(passing())))
+    data = strict(render(report(passing(), kernels=())))
+    assert data["kernels"] == []
+    data["kernels"] = None
+    assert not VALIDATOR.is_valid(data)
+
+
 def places(value, path=()):
     """Every object in the JSON, by its path."""
     if isinstance(value, dict):

@@ -67,10 +67,11 @@ class Glob(Shape):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Number(Shape):
-    """A finite number, parsed as float: of `least` or more, or above `above`."""
+    """A finite number, parsed as float: of `least` or more, or above `above`, and at most `most`."""
 
     least: float | None = None
     above: float | None = None
+    most: float | None = None
 
     def fits(self, value: Any) -> bool:
         if isinstance(value, bool) or not isinstance(value, int | float):
@@ -79,18 +80,19 @@ class Number(Shape):
             return False
         if not math.isfinite(value) or (self.least is not None and value < self.least):
             return False
-        return self.above is None or value > self.above
+        return (self.above is None or value > self.above) and (self.most is None or value <= self.most)
 
     def _noun(self) -> str:
+        most = "" if self.most is None else f", at most {self.most:g}"
         if self.above is not None:
-            return f"a number above {self.above:g}"
-        return "a finite number" if self.least is None else f"a number of {self.least:g} or more"
+            return f"a number above {self.above:g}{most}"
+        return f"a finite number{most}" if self.least is None else f"a number of {self.least:g} or more{most}"
 
     def _parse(self, value: Any, path: str, problems: Problems) -> float:
         return float(value)
 
     def _schema(self) -> dict[str, Any]:
-        bounds = {"minimum": self.least, "exclusiveMinimum": self.above}
+        bounds = {"minimum": self.least, "exclusiveMinimum": self.above, "maximum": self.most}
         return {"type": "number"} | {key: bound for key, bound in bounds.items() if bound is not None}
 
 
