@@ -19,8 +19,10 @@ from opcheck.core.behaviour import (
 )
 from opcheck.core.draws import Drawing, Draws
 from opcheck.core.forms import Faked, FakeRun, Form
+from opcheck.core.guards import Banded, Guarded
 from opcheck.core.measured import Element, Measured
 from opcheck.core.memory import Observe, Observed
+from opcheck.core.sanitizer import Sanitize, Sanitized
 
 Role = Literal["samples", "golden", "reference", "target"]
 
@@ -73,7 +75,8 @@ class Elementwise:
 
 
 _Behavioural = Draws | Refuse | SavedTensors | Backwards | DoubleBackward | Autocast
-Trial = Compare | Siblings | Repeat | Registration | Orders | Locate | Elementwise | FakeRun | Observe | _Behavioural
+_Watched = Observe | Guarded | Sanitize
+Trial = Compare | Siblings | Repeat | Registration | Orders | Locate | Elementwise | FakeRun | _Watched | _Behavioural
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,6 +215,8 @@ Evidence = (
     | Behaviour
     | Drawing
     | Observed
+    | Banded
+    | Sanitized
 )
 
 

@@ -42,3 +42,4 @@ class Options:
     timeout: float = 60.0
     exitfirst: bool = False
     budget: float | None = None
+    sanitize: tuple[str, ...] = ()
