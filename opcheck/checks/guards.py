@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from opcheck.core.guards import Banded, Swayed, Trespass, own_kernels
+from opcheck.core.guards import Banded, Swayed, Trespass, Unwritten, own_kernels
 from opcheck.core.memory import ATEN_ONLY, NO_KERNEL, NO_LAUNCH
 from opcheck.core.outcome import Outcome, Returned
 from opcheck.core.verdict import Verdict
@@ -14,6 +14,7 @@ _STORED = "a missing mask, a wrong grid, or a row length taken for a stride: it 
 _HINTS = {
     "bands": "a read past the end of a tensor: a missing mask, or a wrong stride",
     "poison": "memory of torch.empty is used as if it were zeros",
+    "left": "a grid that is too small, a mask that is too narrow, or a sum that starts in torch.empty",
 }
 _MOST_KERNELS = 8  # named in a finding
 
@@ -28,9 +29,10 @@ class Said:
 
 
 def complaints(found: Banded) -> Iterator[Said]:
-    """Yield what breaks the law of memory, but for unwritten results, which the observer's sentence is about, too."""
+    """Yield what breaks the law of memory."""
     yield from (Said(tensor=item.tensor, detail=_written(item), hint=_STORED) for item in found.trespasses)
     yield from (Said(tensor=item.tensor, detail=_read(item), hint=_HINTS[item.by]) for item in found.swayed)
+    yield from (Said(tensor=item.tensor, detail=_left(item), hint=_HINTS["left"]) for item in found.unwritten)
 
 
 def witness(found: Banded, backend: str) -> str:
@@ -56,7 +58,9 @@ def examples() -> Iterator[tuple[str, Verdict, Outcome]]:
     stored = Trespass(tensor="x", side="behind", offset=387, count=4, band=4096)
     read = Swayed(tensor="out", by="bands", offset=386, count=1, total=387)
     empty = Swayed(tensor="grad w", by="poison", offset=0, count=129, total=129)
+    left = Unwritten(tensor="out", offset=127, count=1, total=129)
     rows = (
+        ("a result is left as allocated", Verdict.FAIL, Banded(given=2, unwritten=(left,))),
         ("bands are as they were", Verdict.PASS, Banded(given=2, allocated=1)),
         ("a band changes", Verdict.FAIL, Banded(given=2, trespasses=(stored,))),
         ("a result follows the bands", Verdict.FAIL, Banded(given=2, swayed=(read,))),
@@ -70,6 +74,10 @@ def _written(item: Trespass) -> str:
         f"{item.count} bytes of the {item.band} {item.side} it were written, the nearest at element {item.offset}, "
         f"counted from its first one"
     )
+
+
+def _left(item: Unwritten) -> str:
+    return f"{item.count} of {item.total} elements still hold what torch.empty gave, the first is number {item.offset}"
 
 
 def _read(item: Swayed) -> str:

@@ -68,16 +68,14 @@ class Memory:
         if found.blind:
             return (self._finding(_CASE, Verdict.PASS_WITH_LIMITATIONS, f"nothing was observed: {found.blind}"),)
         if found.breaches:
-            return tuple(self._breach(item) for item in found.breaches)
+            return tuple(
+                self._finding(item.tensor, Verdict.FAIL, _sentence(item), _HINTS[item.rule]) for item in found.breaches
+            )
         return (self._finding(_CASE, Verdict.PASS, _witness(found)),)
 
     def _guarded(self, found: Banded, backend: str) -> tuple[Finding, ...]:
-        said = [self._finding(item.tensor, Verdict.FAIL, item.detail, item.hint) for item in complaints(found)]
-        failures = (*said, *(self._breach(item) for item in found.unwritten))
+        failures = tuple(self._finding(item.tensor, Verdict.FAIL, item.detail, item.hint) for item in complaints(found))
         return failures or (self._finding(_CASE, Verdict.PASS, witness(found, backend)),)
-
-    def _breach(self, item: Breach) -> Finding:
-        return self._finding(item.tensor, Verdict.FAIL, _sentence(item), _HINTS[item.rule])
 
     def _finding(self, tensor: str, verdict: Verdict, detail: str, hint: str = "") -> Finding:
         return Finding(check=self.name, tensor=tensor, verdict=verdict, law=self.law, detail=detail, looks_like=hint)

@@ -6,8 +6,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from opcheck.core.memory import Breach
-
 Side = Literal["before", "behind"]
 Source = Literal["bands", "poison"]
 
@@ -54,6 +52,16 @@ class Swayed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Unwritten:
+    """A result holds the poison of `torch.empty` after either run: `count` of `total` elements, from `offset` on."""
+
+    tensor: str
+    offset: int
+    count: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Launched:
     """How often a Triton kernel was launched with a grid; `()` where only its name is known."""
 
@@ -84,7 +92,6 @@ class Banded:
         launches: Launches of Triton kernels in one run.
         kernels: Device kernels of one run, where no Triton kernel was launched; None where they were not counted.
         unseen: Why they were not, where they should have been.
-        unwritten: Results that hold the poison of `torch.empty`.
     """
 
     given: int = 0
@@ -93,13 +100,8 @@ class Banded:
     kernels: tuple[Kernel, ...] | None = None
     unseen: str = ""
     trespasses: tuple[Trespass, ...] = ()
-    unwritten: tuple[Breach, ...] = ()
+    unwritten: tuple[Unwritten, ...] = ()
     swayed: tuple[Swayed, ...] = ()
-
-    @property
-    def clean(self) -> bool:
-        """Whether nothing was found."""
-        return not (self.trespasses or self.unwritten or self.swayed)
 
 
 def own_kernels(kernels: Iterable[Kernel]) -> tuple[Kernel, ...]:

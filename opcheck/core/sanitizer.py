@@ -78,11 +78,11 @@ class Sanitized:
 _PREFIX = "========="
 _SUMMARY = re.compile(r"ERROR SUMMARY: (?P<errors>[\d,]+) errors?")
 _RACES = re.compile(r"RACECHECK SUMMARY: [\d,]+ hazards? displayed \((?P<errors>[\d,]+) errors?")
+_FAILED = ("Internal Sanitizer Error", "Error: Target application terminated before", "Error: No attachable process")
 _NOISE = (
     "COMPUTE-SANITIZER", "ERROR SUMMARY", "RACECHECK SUMMARY", "LEAK SUMMARY", "Target application returned",
-    "Error: process didn't terminate", "Saved host backtrace", "Error: No attachable process", "Warning: ",
+    "Error: process didn't terminate", "Saved host backtrace", "Warning: ", *_FAILED,
 )  # fmt: skip
-_FAILED = ("Internal Sanitizer Error", "Error: Target application terminated before", "Error: No attachable process")
 _HOST = re.compile(r" Saved host backtrace.*| Host Frame:.*", re.DOTALL)
 _SIZE = re.compile(r"of size (\d+)")
 _THREAD = re.compile(r"by thread \((\d+),(\d+),(\d+)\) in block \((\d+),(\d+),(\d+)\)")

@@ -13,9 +13,8 @@ from torch import Tensor
 from opcheck.backends.cuda.witness import hooked, profiled
 from opcheck.backends.launches import recorded
 from opcheck.core.case import Case
-from opcheck.core.guards import Banded, Kernel, Source, Swayed, Trespass, launched
+from opcheck.core.guards import Banded, Kernel, Source, Swayed, Trespass, Unwritten, launched
 from opcheck.core.measure import digest_of
-from opcheck.core.memory import Breach
 from opcheck.core.policy import Contract
 from opcheck.core.spec import OpSpec
 from opcheck.run.guards import Guards, Pattern
@@ -60,7 +59,7 @@ class GuardedRuns:
                 continue
             holes = first.guards.poisoned(value) & second.guards.poisoned(other)
             if bool(holes.any()):
-                unwritten.append(_breach(name, holes))
+                unwritten.append(_unwritten(name, holes))
             if bool((~holes & (_bits(value) != _bits(other))).any()):
                 differing.append(name)
         return Banded(
@@ -118,10 +117,8 @@ class GuardedRuns:
         )
 
 
-def _breach(name: str, holes: Tensor) -> Breach:
-    return Breach(
-        rule="returned", tensor=name, offset=int(holes.nonzero()[0]), count=int(holes.sum()), total=holes.numel()
-    )
+def _unwritten(name: str, holes: Tensor) -> Unwritten:
+    return Unwritten(tensor=name, offset=int(holes.nonzero()[0]), count=int(holes.sum()), total=holes.numel())
 
 
 def _merged(first: tuple[Trespass, ...], second: tuple[Trespass, ...]) -> tuple[Trespass, ...]:

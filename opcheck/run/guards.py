@@ -74,6 +74,8 @@ class Guards:
         self._bands, self._poison = bands, poison
         self._rings: list[_Ring] = []
         self._unwritten: set[int] = set()
+        # Arguments may share memory, and do so between bands: the storage that was copied, kept alive, and its copy.
+        self._copies: dict[int, tuple[Tensor, _Ring]] = {}
         self._busy = False
         self.count = self.allocated = 0
 
@@ -82,7 +84,13 @@ class Guards:
         if not _bandable(tensor):
             return tensor
         self.count += 1
-        return self._banded(name, tensor.detach()).requires_grad_(tensor.requires_grad)
+        known = self._copies.get(_address(tensor))
+        if known is None:
+            banded = self._banded(name, tensor.detach())
+            self._copies[_address(tensor)] = tensor, self._rings[-1]
+        else:
+            banded = _placed(known[1], tensor)
+        return banded.requires_grad_(tensor.requires_grad)
 
     @contextlib.contextmanager
     def inside(self) -> Iterator[None]:
@@ -146,18 +154,15 @@ class Guards:
         size, band = storage.nbytes(), band_of(tensor)
         with torch.no_grad():
             buffer = _PLAIN_EMPTY(band + size + -size % _PERIOD + band, dtype=torch.uint8, device=tensor.device)
-            pattern = _pattern(self._bands, len(self._rings), tensor.dtype).to(tensor.device)
+            pattern = _pattern(self._bands, len(self._rings), tensor.dtype, tensor.device)
             buffer.view(-1, _PERIOD).copy_(pattern)
-            if size:
-                buffer[band : band + size] = _bytes(tensor)
-            out = _PLAIN_EMPTY(0, dtype=tensor.dtype, device=tensor.device)
-            start = int(tensor.storage_offset())
-            out.set_(buffer.untyped_storage(), band // itemsize + start, tensor.shape, tensor.stride())
+            buffer[band : band + size] = _bytes(tensor)
         ring = _Ring(
-            name=name, buffer=buffer, band=band, size=size, itemsize=itemsize, start=start * itemsize, pattern=pattern,
+            name=name, buffer=buffer, band=band, size=size, itemsize=itemsize, pattern=pattern,
+            start=int(tensor.storage_offset()) * itemsize,
         )  # fmt: skip
         self._rings.append(ring)
-        return out
+        return _placed(ring, tensor)
 
 
 def band_of(tensor: Tensor) -> int:
@@ -166,14 +171,22 @@ def band_of(tensor: Tensor) -> int:
     return min(max(-(-row // ALIGNMENT) * ALIGNMENT, LEAST), MOST)
 
 
-def _pattern(bands: Pattern, number: int, dtype: torch.dtype) -> Tensor:
+def _placed(ring: _Ring, tensor: Tensor) -> Tensor:
+    """Return a tensor that lies in a ring's copy of its storage as `tensor` lies in the storage; no view of another."""
+    with torch.no_grad():
+        out = _PLAIN_EMPTY(0, dtype=tensor.dtype, device=tensor.device)
+        first = ring.band // tensor.element_size() + int(tensor.storage_offset())
+        return out.set_(ring.buffer.untyped_storage(), first, tensor.shape, tensor.stride())
+
+
+def _pattern(bands: Pattern, number: int, dtype: torch.dtype, device: torch.device) -> Tensor:
     """Return the 16 bytes that fill the bands of the tensor with this number."""
     if bands == "nan" or dtype is torch.bool:
-        return torch.full((_PERIOD,), 0xFF if bands == "nan" else 0, dtype=torch.uint8)
+        return torch.full((_PERIOD,), 0xFF if bands == "nan" else 0, dtype=torch.uint8, device=device)
     if dtype.is_floating_point or dtype.is_complex:
         # 0x40 to 0x7A repeated are finite in every float, above 2 in all of them, and never what poison.LARGE is.
-        return torch.full((_PERIOD,), 0x40 + number % 0x3B, dtype=torch.uint8)
-    return torch.full((_PERIOD // dtype.itemsize,), 1 + number % 100, dtype=torch.int64).to(dtype).view(torch.uint8)
+        return torch.full((_PERIOD,), 0x40 + number % 0x3B, dtype=torch.uint8, device=device)
+    return torch.full((_PERIOD // dtype.itemsize,), 1 + number % 100, dtype=dtype, device=device).view(torch.uint8)
 
 
 def _trespass(ring: _Ring, side: Side) -> Trespass:
@@ -189,14 +202,15 @@ def _trespass(ring: _Ring, side: Side) -> Trespass:
 
 
 def _bandable(tensor: Tensor) -> bool:
-    plain = type(tensor) is Tensor and tensor.layout is torch.strided and not tensor.is_quantized
+    """Say whether there can be bands around a tensor; one without elements has no address, whatever is behind it."""
+    plain = type(tensor) is Tensor and tensor.layout is torch.strided and not tensor.is_quantized and tensor.numel() > 0
     return plain and tensor.device.type in ("cpu", "cuda") and not (tensor.device.type == "cpu" and tensor.is_pinned())
 
 
 def _shared(out: Tensor, args: tuple[Any, ...]) -> bool:
     """Say whether a factory gave back the memory that it was called with, as `contiguous` may."""
     given = args[0] if args and isinstance(args[0], Tensor) else None
-    return given is not None and type(given) is Tensor and _address(given) == _address(out) != 0
+    return given is not None and type(given) is Tensor and _address(given) == _address(out)
 
 
 def _address(tensor: Tensor) -> int:
