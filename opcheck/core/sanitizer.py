@@ -112,6 +112,8 @@ def read_log(text: str) -> tuple[tuple[Report, ...], int, str]:
     summary = _SUMMARY.search(text) or _RACES.search(text)
     reports = _grouped(_report(lines) for lines in _records(text))
     errors = int(summary["errors"].replace(",", "")) if summary else sum(item.grade == "error" for item in reports)
+    if summary and not errors:  # what looks like a report is a remark of the tool
+        reports = tuple(item for item in reports if item.grade == "warning")
     failed = next((line.strip(" =") for line in text.splitlines() if line.strip(" =").startswith(_FAILED)), "")
     if failed or (summary is None and not reports):
         return reports, errors, failed or "the tool printed no summary"

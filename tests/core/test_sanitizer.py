@@ -91,6 +91,11 @@ def test_a_kind_that_nobody_knows_is_not_lost():
     assert read_log(text) == ((Report(kind="Something new happened", kernel="k"),), 1, "")
 
 
+def test_a_remark_is_no_report():
+    text = "========= COMPUTE-SANITIZER\n========= A remark about this device\n========= ERROR SUMMARY: 0 errors\n"
+    assert read_log(text) == ((), 0, "")
+
+
 def test_device_assertions():
     line = "/home/me/k.py:12: kernel: block: [2,0,0], thread: [{},0,0] Assertion `Read after write race` failed."
     (report,) = read_assertions("\n".join(["other words", line.format(0), line.format(31), ""]))
