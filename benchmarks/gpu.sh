@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Everything that only a GPU shows, in one call: bash benchmarks/gpu.sh OUTPUT_FOLDER
-# STEPS chooses among tables, parity, audit, calibrate, quick and observe. The tables that matter are printed last; each step is
-# bounded, and one that fails does not stop the others.
+# STEPS chooses among tables, parity, audit, calibrate, quick and observe. The tables that matter are printed last; each
+# step is bounded, and one that fails does not stop the others.
 set -u
 out=${1:?usage: gpu.sh OUTPUT_FOLDER}
 steps=" ${STEPS:-parity audit calibrate} "

@@ -2,6 +2,7 @@
 
 import stat
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -12,10 +13,11 @@ from opcheck.core.cases import Planned
 from opcheck.core.outcome import Returned
 from opcheck.core.policy import Contract
 from opcheck.core.sanitizer import MODES, Sanitize, read_log
+from opcheck.core.verdict import Verdict
 from opcheck.errors import OpcheckError
 from opcheck.registry import spec
 from opcheck.run.execute import Executor
-from opcheck.session.options import Options
+from opcheck.session import Options, Session, Silent
 from opcheck.session.sanitizing import sanitizing, small
 from tests.core.test_sanitizer import LOGS
 
@@ -130,6 +132,44 @@ def test_small_cases_of_plain_values_are_kept():
     laid_out = replace(CASE, layout="x=padded")
     cases = tuple(Planned(case=item) for item in (CASE, large, odd, laid_out))
     assert [item.case for item in small(cases)] == [CASE, laid_out]
+
+
+REGISTRY = """schema = 1
+[registry]
+modules = ["alone_ops"]
+[op."mine::scale"]
+kind = "elementwise"
+dtypes = ["float32"]
+dims = ["n"]
+"""
+
+
+def test_an_audit_puts_the_reports_into_findings(stand_in, tmp_path, monkeypatch):
+    """On the CPU, where the command line would refuse it."""
+    stand_in("memcheck")
+    source = Path(ops.__file__).read_text().replace("alone::", "mine::")
+    (tmp_path / "alone_ops.py").write_text(source[: source.index('_declare("exits"')])
+    (tmp_path / "registry.toml").write_text(REGISTRY)
+    monkeypatch.setattr(
+        "opcheck.session.sanitizing", lambda options, backend: replace(options, checks=("sanitize",), level="quick")
+    )
+    case = "mine::scale[float32;n=5;normal;;;;0]@cpu"
+    options = Options(
+        registry=tmp_path / "registry.toml", backend="cpu", sanitize=("memcheck",), cases=(case,), workers=1
+    )
+    with Session.open(options) as session:
+        report = session.audit(Silent())
+    (found,) = report.ops[0].cases
+    assert report.exit_status == 1
+    assert {item.check for item in found.findings} == {"sanitize"}
+    first = found.findings[0]
+    assert (first.verdict, first.tensor, first.detail) == (
+        Verdict.FAIL,
+        "memcheck",
+        "Invalid __global__ write of size 4 bytes in scale_unbounded(const float *, float *, int, int), "
+        "/home/me/kernels.cu:10; thread [5, 0, 0] of block [5, 0, 0]; address 0x7f6510c00a14 is out of bounds and is 1 "
+        "bytes after the nearest allocation at 0x7f6510c00000 of size 2,580 bytes; 2 such reports",
+    )
 
 
 def test_the_options_of_a_sanitizing_audit(stand_in):
