@@ -109,21 +109,22 @@ class Guards:
         return (flat.view(torch.uint8).view(flat.numel(), -1) == self._poison).all(1)
 
     def trespasses(self) -> tuple[Trespass, ...]:
-        """Return the bands that somebody has written into; one small answer per band leaves the device."""
-        if not self._rings:
-            return ()
-        if self._rings[0].buffer.device.type == "cuda":
-            torch.cuda.synchronize()  # a kernel may run on a stream of its own
+        """Return the bands that somebody has written into; each device is asked once, for one bit of each band."""
         sides: tuple[Side, ...] = ("before", "behind")
-        bands = [(ring, side) for ring in self._rings for side in sides]
-        touched = torch.stack([ring.wrong(side).any() for ring, side in bands]).tolist()
-        return tuple(_trespass(ring, side) for (ring, side), wrong in zip(bands, touched, strict=True) if wrong)
+        found = []
+        for device in dict.fromkeys(ring.buffer.device for ring in self._rings):
+            if device.type == "cuda":
+                torch.cuda.synchronize(device)  # a kernel may run on a stream of its own
+            bands = [(ring, side) for ring in self._rings if ring.buffer.device == device for side in sides]
+            touched = torch.stack([ring.wrong(side).any() for ring, side in bands]).tolist()
+            found += [_trespass(ring, side) for (ring, side), wrong in zip(bands, touched, strict=True) if wrong]
+        return tuple(found)
 
     def _allocating(self, *, poison: bool) -> Callable[[Factory], Factory]:
         def wrap(factory: Factory) -> Factory:
             def allocate(*args: Any, **kwargs: Any) -> Tensor:
                 out = factory(*args, **kwargs)
-                if self._busy:  # one of the calls below
+                if self._busy or torch.compiler.is_compiling():  # one of the calls below, or a compiler that traces
                     return out
                 if kwargs.get("out") is not None or not _bandable(out) or out.grad_fn is not None or _shared(out, args):
                     return out
@@ -203,8 +204,11 @@ def _trespass(ring: _Ring, side: Side) -> Trespass:
 
 def _bandable(tensor: Tensor) -> bool:
     """Say whether there can be bands around a tensor; one without elements has no address, whatever is behind it."""
-    plain = type(tensor) is Tensor and tensor.layout is torch.strided and not tensor.is_quantized and tensor.numel() > 0
-    return plain and tensor.device.type in ("cpu", "cuda") and not (tensor.device.type == "cpu" and tensor.is_pinned())
+    if type(tensor) is not Tensor or torch._C._functorch.is_functorch_wrapped_tensor(tensor):
+        return False
+    plain = tensor.layout is torch.strided and not (tensor.is_quantized or tensor.is_conj() or tensor.is_neg())
+    known = tensor.device.type == "cuda" or (tensor.device.type == "cpu" and not tensor.is_pinned())
+    return plain and known and tensor.numel() > 0
 
 
 def _shared(out: Tensor, args: tuple[Any, ...]) -> bool:

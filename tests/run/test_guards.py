@@ -154,6 +154,23 @@ def test_what_is_not_new_memory_stays():
     assert watch.allocated == 0
 
 
+def test_what_has_no_memory_of_its_own_passes_through():
+    with guards().inside():
+        found = torch.func.vmap(lambda row: torch.zeros_like(row) + row.clone())(torch.arange(6.0).reshape(2, 3))
+    assert found.tolist() == [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
+    turned = torch.ones(2, dtype=torch.complex64).mul(1j).conj()
+    assert torch.equal(guards().given("x", turned), turned)
+
+
+def test_a_compiler_that_traces_sees_the_factories_alone():
+    def target(x):
+        return x + torch.zeros(3) + torch.ones_like(x)
+
+    with guards().inside():
+        found = torch.compile(target, backend="eager", fullgraph=True)(torch.arange(3.0))
+    assert found.tolist() == [1.0, 2.0, 3.0]
+
+
 def test_a_copy_that_autograd_follows_stays_differentiable():
     x = torch.ones(3, requires_grad=True)
     with guards().inside():
