@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from opcheck.core.guards import Banded, Swayed, Trespass, Unwritten, own_kernels
-from opcheck.core.memory import ATEN_ONLY, NO_KERNEL, NO_LAUNCH
+from opcheck.core.memory import ATEN_ONLY, NO_LAUNCH
 from opcheck.core.outcome import Outcome, Returned
 from opcheck.core.verdict import Verdict
 
@@ -46,8 +46,7 @@ def witness(found: Banded, backend: str) -> str:
         return f"which kernels ran is not known ({found.unseen or 'they were not counted'}); {bands}"
     own = own_kernels(found.kernels)
     if not own:
-        # The profiler has one kernel of its own to see.
-        return f"{ATEN_ONLY if sum(item.count for item in found.kernels) > 1 else NO_KERNEL}; {bands}"
+        return f"{ATEN_ONLY}; {bands}"
     named = ", ".join(f"{item.name} x {item.count}" for item in own[:_MOST_KERNELS])
     more = f" and {len(own) - _MOST_KERNELS} more" if len(own) > _MOST_KERNELS else ""
     return f"kernels {named}{more}; {bands}"
