@@ -54,7 +54,7 @@ def stand_in(tmp_path, monkeypatch):
     return report
 
 
-def answer(tool, case=CASE, seconds=60.0):
+def answer(tool, case=CASE, seconds=120.0):
     trial = Sanitize(tool=tool, seconds=seconds)
     contract = Contract(name=case.op, kind="elementwise", dtypes=("float32",), dims=("n",))
     executor = Executor(spec(case.op), contract, torch.device("cpu"), lambda case, label, role: None)
