@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Everything that only a GPU shows, in one call: bash benchmarks/gpu.sh OUTPUT_FOLDER
-# STEPS chooses among tables, parity, audit, calibrate and quick. The tables that matter are printed last; each step is
-# bounded, and one that fails does not stop the others.
+# STEPS chooses among tables, parity, audit, calibrate, quick and observe. The tables that matter are printed last; each
+# step is bounded, and one that fails does not stop the others.
 set -u
 out=${1:?usage: gpu.sh OUTPUT_FOLDER}
 steps=" ${STEPS:-parity audit calibrate} "
@@ -24,8 +24,9 @@ step 460 audit bash -c 'audit "$@"' - --level "${LEVEL:-standard}" --durations 1
     --format "json=$out/audit.json"
 step "${CALIBRATE:-150}" calibrate python3 benchmarks/calibrate.py --device cuda --seeds "${SEEDS:-40}" \
     --json "$out/calibrate.json"
+step 140 observe python3 benchmarks/observe_cuda.py --out "$out/observe"
 for seed in 1 2; do step 60 "quick$seed" bash -c 'audit "$@"' - --level quick --seed "$seed" -q; done
 [ -f "$out/audit.json" ] && gzip -f "$out/audit.json"
-for name in tables parity quick1 quick2 calibrate audit; do
+for name in tables parity quick1 quick2 calibrate audit observe; do
     [ -f "$out/$name.txt" ] && echo "== $name" && tail -n 40 "$out/$name.txt" | cut -c1-300
 done

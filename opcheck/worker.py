@@ -159,6 +159,7 @@ def _audit(channel: Any, payload: Mapping[str, Any], item: Mapping[str, Any], re
     from opcheck.checks import all_checks, limits_by_check
     from opcheck.checks.protocol import Subject
     from opcheck.core.report import to_json
+    from opcheck.core.sanitizer import Sanitize
     from opcheck.declared import load
     from opcheck.registry import spec
     from opcheck.run.execute import Executor
@@ -173,6 +174,7 @@ def _audit(channel: Any, payload: Mapping[str, Any], item: Mapping[str, Any], re
     def announce(case: Case, label: str, role: Role) -> None:
         channel.send({"start": case.id, "label": label, "role": role})
 
+    asked = payload["sanitize"]
     executor = Executor(op, contract, torch.device(payload["backend"]), announce)
     for entry in item["cases"]:
         subject = Subject(
@@ -182,6 +184,7 @@ def _audit(channel: Any, payload: Mapping[str, Any], item: Mapping[str, Any], re
             representative=entry["representative"],
             mutated=op.mutated,
             registered=op.op is not None,
+            sanitizers=tuple(Sanitize(tool=tool, seconds=asked["seconds"]) for tool in asked["tools"]),
         )
         if recorder is not None:
             recorder.clear()

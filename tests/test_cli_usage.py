@@ -40,6 +40,18 @@ def no_workers(monkeypatch):
         (f"audit --all --case {RIGHT}", "opcheck: --case names one case of one op; leave out the names of ops"),
         ("audit --all --check numrics", "opcheck: --check: 'numrics' is not a check; there are "),
         ("audit --all --check numrics", "; did you mean numerics?"),
+        ("audit --all --check sanitize", "opcheck: --check sanitize: name its tools with --sanitize, of memcheck, r"),
+        ("audit --all --sanitize memchek", "opcheck: --sanitize: 'memchek' is not a sanitizer; there are memcheck, "),
+        ("audit --all --sanitize memchek", "; did you mean memcheck?"),
+        ("audit --all --sanitize ,", "opcheck audit: argument --sanitize: ',' names no sanitizer; there are memcheck"),
+        (
+            "audit --all --backend cpu --sanitize memcheck,gsan",
+            "opcheck: --sanitize watches compiled kernels and this audit runs on cpu; call it with --backend cuda",
+        ),
+        (
+            "audit --all --backend cuda --check ulp --sanitize memcheck",
+            "opcheck: --sanitize runs the check sanitize alone; leave out --check ulp",
+        ),
         ("audit --all --format yaml", "opcheck: --format 'yaml' is not a format; there are table, json"),
         ("audit --all --format jsn", "; did you mean json?"),
         ("audit --all --format json=", "opcheck: --format 'json=' names no file; write --format json=FILE"),

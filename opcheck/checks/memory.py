@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
+from opcheck.checks.guards import complaints, examples, witness
 from opcheck.checks.protocol import Control, LimitsOf, Seen, Subject, answered, broken, compared, example
 from opcheck.core.finding import Finding
+from opcheck.core.guards import Banded, Guarded
 from opcheck.core.memory import MEMORY, NO_LAUNCH, Breach, Observe, Observed, Rule
 from opcheck.core.outcome import Compare, Compared, Crashed, Outcome, Returned, Trial
 from opcheck.core.verdict import Verdict
@@ -40,15 +42,26 @@ class Memory:
     limits: ClassVar[type] = MemoryLimits
 
     def applies(self, subject: Subject) -> str:
-        return "" if subject.case.backend == "cpu" else "kernels are observed on the interpreter only"
+        return ""
 
     def plan(self, subject: Subject, seen: Seen, limits: LimitsOf) -> tuple[Trial, ...]:
-        return (Compare(),) if compared(seen) is None else (Observe(),)
+        """Observe what is interpreted; put bands around the rest: compiled kernels, and those of no Triton at all."""
+        if compared(seen) is None:
+            return (Compare(),)
+        if subject.case.backend != "cpu":
+            return (Guarded(),)
+        found = answered(seen, Observe())
+        unseen = isinstance(found, Observed) and not (found.launches or found.breaches or found.blind)
+        return (Observe(), Guarded()) if unseen else (Observe(),)
 
     def judge(self, subject: Subject, seen: Seen, limits: LimitsOf) -> tuple[Finding, ...]:
-        lost = broken(seen, Observe())
-        if lost is not None:
-            return (self._finding(_CASE, Verdict.FAIL, f"the observed run did not come back: {lost}"),)
+        for trial, what in ((Observe(), "observed run"), (Guarded(), "run between guard bands")):
+            lost = broken(seen, trial)
+            if lost is not None:
+                return (self._finding(_CASE, Verdict.FAIL, f"the {what} did not come back: {lost}"),)
+        banded = answered(seen, Guarded())
+        if isinstance(banded, Banded):
+            return self._guarded(banded, subject.case.backend)
         found = answered(seen, Observe())
         if not isinstance(found, Observed):
             return ()
@@ -59,6 +72,10 @@ class Memory:
                 self._finding(item.tensor, Verdict.FAIL, _sentence(item), _HINTS[item.rule]) for item in found.breaches
             )
         return (self._finding(_CASE, Verdict.PASS, _witness(found)),)
+
+    def _guarded(self, found: Banded, backend: str) -> tuple[Finding, ...]:
+        failures = tuple(self._finding(item.tensor, Verdict.FAIL, item.detail, item.hint) for item in complaints(found))
+        return failures or (self._finding(_CASE, Verdict.PASS, witness(found, backend)),)
 
     def _finding(self, tensor: str, verdict: Verdict, detail: str, hint: str = "") -> Finding:
         return Finding(check=self.name, tensor=tensor, verdict=verdict, law=self.law, detail=detail, looks_like=hint)
@@ -79,10 +96,11 @@ class Memory:
             breach = Breach(rule=rule, tensor="out", offset=5, count=3, total=387)  # type: ignore[arg-type]
             rows.append((f"{rule}", Verdict.FAIL, Returned(evidence=Observed(breaches=(breach,)))))
         first: Seen = {Compare(): Returned(evidence=Compared(tensors=()))}
-        return tuple(
-            Control(name=name, expect=expect, seen={**first, Observe(): outcome}, subject=example())
-            for name, expect, outcome in rows
-        )
+        trials: list[tuple[str, Verdict, Seen]] = [
+            (name, expect, {**first, Observe(): outcome}) for name, expect, outcome in rows
+        ]
+        trials += [(name, expect, {**first, Guarded(): outcome}) for name, expect, outcome in examples()]
+        return tuple(Control(name=name, expect=expect, seen=seen, subject=example()) for name, expect, seen in trials)
 
 
 def _sentence(item: Breach) -> str:

@@ -11,6 +11,7 @@ from opcheck.core.draws import RANDOMNESS
 from opcheck.core.finding import Finding
 from opcheck.core.outcome import Compare, Compared, Crashed, Evidence, Outcome, Raised, Returned, TimedOut, Trial
 from opcheck.core.policy import Contract, Level
+from opcheck.core.sanitizer import Sanitize
 from opcheck.core.verdict import Verdict
 
 Seen = Mapping[Trial, Outcome]
@@ -25,6 +26,7 @@ class Subject:
         representative: Whether this is the case of its dtype on which the costly checks run.
         mutated: Arguments that the op writes into; such an op has no backward.
         registered: Whether there is a torch.library op to test, and not only a callable.
+        sanitizers: The sanitizers' runs that were asked for.
     """
 
     contract: Contract
@@ -33,6 +35,7 @@ class Subject:
     representative: bool = False
     mutated: tuple[str, ...] = ()
     registered: bool = True
+    sanitizers: tuple[Sanitize, ...] = ()
 
 
 class Check(Protocol):

@@ -17,6 +17,7 @@ from opcheck.core.cases import coverage
 from opcheck.core.gate import ExitStatus
 from opcheck.core.policy import LEVELS
 from opcheck.core.report import AuditReport, CaseReport
+from opcheck.core.sanitizer import TOOLS
 from opcheck.core.select import matcher
 from opcheck.errors import OpcheckError
 from opcheck.session import Options, Session
@@ -43,6 +44,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--timeout", type=_seconds, default=60.0, metavar="SECONDS", help="longest silence of a worker (default: 60)"
     )
+    parser.add_argument(
+        "--sanitize", type=_names, default=(), metavar="TOOL,...",
+        help=f"run small cases under {', '.join(TOOLS)} instead, and no other check (cuda only)",
+    )  # fmt: skip
     parser.add_argument("--durations", type=_count_or_none, default=0, metavar="N", help="print the N slowest cases")
     parser.add_argument(
         "--coverage", action="store_true",
@@ -79,6 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
         exitfirst=arguments.exitfirst,
         budget=arguments.budget,
         coverage=arguments.coverage,
+        sanitize=arguments.sanitize,
     )
     with Session.open(options) as session:
         if arguments.collect:
@@ -121,6 +127,13 @@ def _collect(session: Session) -> int:
 
 def _slowest(report: AuditReport) -> list[CaseReport]:
     return sorted((case for op in report.ops for case in op.cases), key=lambda case: -case.seconds)
+
+
+def _names(text: str) -> tuple[str, ...]:
+    names = tuple(dict.fromkeys(item.strip() for item in text.split(",") if item.strip()))
+    if not names:
+        raise argparse.ArgumentTypeError(f"{text!r} names no sanitizer; there are {', '.join(TOOLS)}")
+    return names
 
 
 def _seconds(text: str) -> float:

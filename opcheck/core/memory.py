@@ -7,6 +7,8 @@ from typing import Literal
 
 MEMORY = "memory"  # the check
 NO_LAUNCH = "no Triton kernel was launched, so there was nothing to observe"
+ATEN_ONLY = "no kernel ran but PyTorch's own, so there was nothing of the op's to observe"
+NOTHING = (NO_LAUNCH, ATEN_ONLY)  # how the detail of a finding starts that is about no kernel of the op
 
 #: outside: in no memory that the launch was given. around: in the buffer of one of the case's tensors, but not in the
 #: tensor. unwritten: read, `torch.empty` memory, before anything was written there. returned: such memory in a result.

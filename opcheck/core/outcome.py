@@ -20,8 +20,10 @@ from opcheck.core.behaviour import (
 from opcheck.core.conditioning import Condition, Conditioned
 from opcheck.core.draws import Drawing, Draws
 from opcheck.core.forms import Faked, FakeRun, Form
+from opcheck.core.guards import Banded, Guarded
 from opcheck.core.measured import Element, Measured
 from opcheck.core.memory import Observe, Observed
+from opcheck.core.sanitizer import Sanitize, Sanitized
 
 Role = Literal["samples", "golden", "reference", "target"]
 
@@ -75,7 +77,8 @@ class Elementwise:
 
 _Behavioural = Draws | Refuse | SavedTensors | Backwards | DoubleBackward | Autocast
 _Numerical = Compare | Siblings | Orders | Condition | Locate | Elementwise
-Trial = _Numerical | Repeat | Registration | FakeRun | Observe | _Behavioural
+_Watched = Observe | Guarded | Sanitize
+Trial = _Numerical | Repeat | Registration | FakeRun | _Watched | _Behavioural
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,6 +218,8 @@ Evidence = (
     | Drawing
     | Conditioned
     | Observed
+    | Banded
+    | Sanitized
 )
 
 

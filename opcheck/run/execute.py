@@ -17,6 +17,7 @@ from opcheck.core.case import Case
 from opcheck.core.conditioning import Condition, Conditioned
 from opcheck.core.draws import Draws
 from opcheck.core.forms import FakeRun
+from opcheck.core.guards import Guarded
 from opcheck.core.layouts import GRADIENT, layout_text, revalues_gradient
 from opcheck.core.measure import digest_of, dtype_name, measure, measure_oracle
 from opcheck.core.measured import Measured
@@ -41,6 +42,7 @@ from opcheck.core.outcome import (
     Trial,
 )  # fmt: skip
 from opcheck.core.policy import Contract
+from opcheck.core.sanitizer import Sanitize
 from opcheck.core.spec import OpSpec
 from opcheck.errors import OpcheckError, OracleError
 from opcheck.run.autograd import Autograd
@@ -50,6 +52,7 @@ from opcheck.run.elements import element_errors, input_conditions
 from opcheck.run.envelope import conditioned
 from opcheck.run.failure import place_of
 from opcheck.run.fakes import fake_forms, forms_of, symbolic_forms
+from opcheck.run.guarded import GuardedRuns
 from opcheck.run.intact import Watch, saved_into
 from opcheck.run.library import registration
 from opcheck.run.locating import located
@@ -59,6 +62,7 @@ from opcheck.run.poison import LARGE, NAN, poisoned
 from opcheck.run.pooling import pooled
 from opcheck.run.refusal import refusal
 from opcheck.run.roles import RoleFailed, Run, run_role, upstream
+from opcheck.run.sanitize import sanitized
 
 Announce = Callable[[Case, str, Role], None]
 
@@ -120,6 +124,12 @@ class Executor:
                     return Returned(evidence=drawn(self.spec, case, self.device, trial, self._announce))
                 case Observe():
                     return Returned(evidence=self._observed(case))
+                case Guarded():
+                    self._announce(case, "guard bands", "target")
+                    return Returned(evidence=GuardedRuns(self.spec, self.contract, case, self.device).banded())
+                case Sanitize():
+                    self._announce(case, trial.tool, "target")
+                    return Returned(evidence=sanitized(self.spec, case, trial))
                 case SavedTensors():
                     return Returned(evidence=self._saved(case))
                 case Backwards():

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import sys
 import traceback
 from pathlib import Path
+from types import FrameType
 
 from opcheck.core.outcome import Raised, Role
 from opcheck.errors import OpcheckError
@@ -43,6 +45,14 @@ def place_of(function: object) -> str:
     """Return where a function is defined, empty where that is not known."""
     code = getattr(function, "__code__", None)
     return f"{short(code.co_filename)}:{code.co_firstlineno}" if code is not None else ""
+
+
+def calling_line() -> str:
+    """Return the innermost of the user's lines that is running in this thread, empty where there is none."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and not _outside(frame.f_code.co_filename):
+        frame = frame.f_back
+    return f"{short(frame.f_code.co_filename)}:{frame.f_lineno}" if frame is not None else ""
 
 
 def _root(error: BaseException) -> BaseException:

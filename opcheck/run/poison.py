@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
@@ -13,7 +13,10 @@ NAN = 0xFF  # NaN in every float, -1 in every integer
 LARGE = 0x7B  # large and finite in every float, large in every integer
 LOW = 0xFB  # the same with a sign: far below 0 in every float and signed integer
 
-_FACTORIES: tuple[tuple[Any, str], ...] = (
+Factory = Callable[..., Tensor]
+
+#: What gives memory that nobody has written.
+FACTORIES: tuple[tuple[Any, str], ...] = (
     (torch, "empty"),
     (torch, "empty_like"),
     (torch, "empty_strided"),
@@ -30,29 +33,38 @@ def poisoned(byte: int = NAN, allocated: Callable[[Tensor, int], None] | None = 
     Args:
         allocated: Is told of each such tensor `[*S]`, filled, and of the byte.
     """
-    before = [(owner, name, getattr(owner, name)) for owner, name in _FACTORIES]
+    with replaced(FACTORIES, lambda factory: _filling(factory, byte, allocated)):
+        yield
+
+
+@contextlib.contextmanager
+def replaced(functions: Iterable[tuple[Any, str]], wrap: Callable[[Factory], Factory]) -> Iterator[None]:
+    """Put `wrap(function)` in the place of each function, an attribute of an object, and put them back afterwards."""
+    before = [(owner, name, getattr(owner, name)) for owner, name in functions]
     try:
-        for owner, name, factory in before:
-            setattr(owner, name, _filling(factory, byte, allocated))
+        for owner, name, function in before:
+            setattr(owner, name, wrap(function))
         yield
     finally:
-        for owner, name, factory in before:
-            setattr(owner, name, factory)
+        for owner, name, function in before:
+            setattr(owner, name, function)
 
 
-def _filling(
-    factory: Callable[..., Tensor], byte: int, allocated: Callable[[Tensor, int], None] | None
-) -> Callable[..., Tensor]:
+def fill_storage(out: Tensor, byte: int) -> None:
+    """Fill all memory behind a tensor `[*S]` with one byte; booleans with True."""
+    with torch.no_grad():
+        if out.dtype is torch.bool:
+            out.fill_(True)
+        elif out.untyped_storage().nbytes():
+            torch.tensor([], dtype=torch.uint8, device=out.device).set_(out.untyped_storage()).fill_(byte)
+
+
+def _filling(factory: Factory, byte: int, allocated: Callable[[Tensor, int], None] | None) -> Factory:
     def empty(*args: Any, **kwargs: Any) -> Tensor:
         out = factory(*args, **kwargs)
         if out.device.type == "meta" or type(out) is not Tensor:
             return out
-        storage = out.untyped_storage()
-        with torch.no_grad():
-            if out.dtype is torch.bool:
-                out.fill_(True)
-            elif storage.nbytes():
-                torch.tensor([], dtype=torch.uint8, device=out.device).set_(storage).fill_(byte)
+        fill_storage(out, byte)
         if allocated is not None:
             allocated(out, byte)
         return out

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -57,6 +57,16 @@ class Run:
         return {**self.outputs, **self.mutated, **present}
 
 
+class Surrounds(Protocol):
+    """What gives a run its memory: the tensors that the op gets, and whatever it allocates."""
+
+    def given(self, name: str, tensor: Tensor) -> Tensor:
+        """Return what the op gets in place of a tensor `[*S]` of the case: its values and layout, other memory."""
+
+    def inside(self) -> contextlib.AbstractContextManager[None]:
+        """Be around the op's own code, forward or backward."""
+
+
 class RoleFailed(Exception):
     """A role raised: carries the outcome."""
 
@@ -75,6 +85,7 @@ def run_role(
     permute: Mapping[str, Tensor] | None = None,
     permute_outputs: Mapping[str, tuple[tuple[int, Tensor], ...]] | None = None,
     watch: Keeps | None = None,
+    memory: Surrounds | None = None,
 ) -> Run:
     """Run golden, reference or target once on inputs rebuilt from the case.
 
@@ -83,6 +94,7 @@ def run_role(
         permute: Permutation of each dimension name, applied alike to all inputs that have it.
         permute_outputs: For each output, the axes along which its upstream gradient is permuted, and how.
         watch: Remembers inputs before the forward, outputs and upstream gradients before the backward.
+        memory: Gives the inputs and upstream gradients other memory, and is around the op's code.
 
     Raises:
         RoleFailed: The role raised in its forward, or (golden and reference) in its backward.
@@ -91,15 +103,18 @@ def run_role(
     call = prepared(spec, case, role, device, precision=precision, permute=permute)
     finite = all(bool(value.detach().isfinite().all()) for _, value in call.tensors() if value.dtype.is_floating_point)
     differentiate = not spec.mutated
+    if memory is not None:
+        call = call.map(memory.given)
     if watch is not None:
         for name, value in call.tensors():
             watch.keep(name, value, writable=name.partition("[")[0] in spec.mutated)
     with setting(role, spec.name):
-        outputs, odd = answer(spec, role, call)
+        with memory.inside() if memory is not None else contextlib.nullcontext():
+            outputs, odd = answer(spec, role, call)
         mutated = {name: value for name, value in call.tensors() if name.partition("[")[0] in spec.mutated}
         inputs = {name: value.detach() for name, value in call.tensors()}
         run = Run(outputs=outputs, odd=odd, mutated=mutated, axes=call.axes, finite=finite, inputs=inputs)
-        return _with_gradients(run, call, case, role, permute_outputs or {}, watch) if differentiate else run
+        return _with_gradients(run, call, case, role, permute_outputs or {}, watch, memory) if differentiate else run
 
 
 def answer(spec: OpSpec, role: Role, call: Call) -> tuple[dict[str, Tensor], tuple[str, ...]]:
@@ -224,6 +239,7 @@ def _with_gradients(
     role: Role,
     permute_outputs: Mapping[str, tuple[tuple[int, Tensor], ...]],
     watch: Keeps | None,
+    memory: Surrounds | None,
 ) -> Run:
     leaves = [(name, value) for name, value in call.tensors() if value.requires_grad]
     live = live_outputs(run.outputs, case)
@@ -237,6 +253,8 @@ def _with_gradients(
         drawn = cotangent(case, role, name, value)
         for axis, order in permute_outputs.get(name, ()):
             drawn = drawn.index_select(axis, order.to(drawn.device))
+        if memory is not None:
+            drawn = memory.given(f"{GRADIENT}{name}", drawn)
         cotangents.append(drawn)
         if watch is not None:
             watch.keep(f"{GRADIENT}{name}", drawn)
@@ -244,7 +262,8 @@ def _with_gradients(
         for name, value in run.outputs.items():
             watch.keep(name, value, given=False)
     try:
-        found = torch.autograd.grad(list(live.values()), [v for _, v in leaves], cotangents, allow_unused=True)
+        with memory.inside() if memory is not None else contextlib.nullcontext():
+            found = torch.autograd.grad(list(live.values()), [v for _, v in leaves], cotangents, allow_unused=True)
     except (Exception, SystemExit) as error:
         raised = describe(error, role, "backward")
         if role != "target":

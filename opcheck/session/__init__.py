@@ -32,6 +32,7 @@ from opcheck.session.handout import run_cases
 from opcheck.session.learning import learn
 from opcheck.session.options import Options, Progress, Silent
 from opcheck.session.reporting import op_report
+from opcheck.session.sanitizing import GRACE, sanitizing, small
 from opcheck.worker import PRELOAD
 
 __all__ = ["Options", "Progress", "Session", "Silent", "audit", "workers_environment"]
@@ -62,12 +63,13 @@ class Session:
     @classmethod
     def open(cls, options: Options) -> Session:
         """Read the policy, start the workers and have one of them describe the registry."""
-        path = (options.registry or find()).resolve()
-        policy = load(path, limits_by_check())
         _refuse_unknown_checks(options.checks)
         backend = backend_of(options.backend)
         if options.coverage and backend != "cpu":
             raise OpcheckError(f"--coverage records interpreted kernels, and on {backend} none is; give --backend cpu")
+        options = sanitizing(options, backend)
+        path = (options.registry or find()).resolve()
+        policy = load(path, limits_by_check())
         payload = {
             "root": str(path.parent),
             "registry": str(path),
@@ -75,6 +77,7 @@ class Session:
             "backend": backend,
             "level": options.level,
             "coverage": options.coverage,
+            "sanitize": {"tools": list(options.sanitize), "seconds": options.timeout},
         }
         pool = Pool(
             entry="opcheck.worker:serve",
@@ -82,7 +85,7 @@ class Session:
             require=("torch", "opcheck.worker"),
             environment=workers_environment(backend),
             size=options.workers or (1 if backend == "cuda" else os.cpu_count() or 1),
-            timeout=options.timeout,
+            timeout=options.timeout + (GRACE if options.sanitize else 0.0),
             payload=payload,
         )
         try:
@@ -159,7 +162,8 @@ class Session:
             if why := self.unlearnt.get(name):
                 missing = f"layouts and the use of outputs: what the op takes and gives could not be learnt: {why}"
                 plan = replace(plan, not_covered=(*plan.not_covered, missing))
-            chosen = tuple(item for item in plan.cases if wanted(item.case.id) and self._judged(item.case))
+            kept = small(plan.cases) if self.options.sanitize else plan.cases
+            chosen = tuple(item for item in kept if wanted(item.case.id) and self._judged(item.case))
             if chosen or not self.options.keyword:
                 plans[name] = replace(plan, cases=chosen)
         return plans

@@ -43,3 +43,4 @@ class Options:
     exitfirst: bool = False
     budget: float | None = None
     coverage: bool = False
+    sanitize: tuple[str, ...] = ()

@@ -7,7 +7,7 @@ from typing import Any
 
 from opcheck.core.case import Case
 from opcheck.core.cases import Plan, coverage
-from opcheck.core.memory import MEMORY, NO_LAUNCH
+from opcheck.core.memory import MEMORY, NOTHING
 from opcheck.core.policy import Contract
 from opcheck.core.power import unproven
 from opcheck.core.report import CaseReport, OpReport
@@ -39,8 +39,8 @@ def op_report(
     if about["promoted"]:
         limitations.append("golden is the reference promoted to float64: it shares any mistake of the formula")
     seen = [item.detail for case in ordered for item in case.findings if item.check == MEMORY]
-    if seen and all(detail == NO_LAUNCH for detail in seen):
-        limitations.append(f"{MEMORY}: {NO_LAUNCH}, in any case")
+    if seen and all(detail.startswith(NOTHING) for detail in seen):
+        limitations.append(f"{MEMORY}: {seen[0].partition('; ')[0]}, in any case")
     problems = tuple(unproven(ordered)) if whole else ()
     missing = list(plan.not_covered)
     if unfinished := len(plan.cases) - len(ordered):

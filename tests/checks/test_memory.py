@@ -6,7 +6,8 @@ import pytest
 
 from opcheck.checks.memory import check
 from opcheck.checks.protocol import example
-from opcheck.core.memory import NO_LAUNCH, Breach, Observe, Observed
+from opcheck.core.guards import Banded, Guarded, Kernel, Launched, Swayed, Trespass, Unwritten
+from opcheck.core.memory import ATEN_ONLY, NO_LAUNCH, Breach, Observe, Observed
 from opcheck.core.outcome import Compare, Compared, Returned
 from opcheck.core.verdict import Verdict
 
@@ -64,13 +65,75 @@ def test_no_launch_is_no_failure():
     assert (finding.verdict, finding.detail) == (Verdict.PASS, NO_LAUNCH)
 
 
-def test_it_looks_on_the_interpreter_only():
-    subject = example()
-    assert check.applies(subject) == ""
-    on_gpu = replace(subject, case=replace(subject.case, backend="cuda"))
-    assert check.applies(on_gpu) == "kernels are observed on the interpreter only"
+ON_GPU = replace(example(), case=replace(example().case, backend="cuda"))
+
+
+def planned(subject, seen):
+    return check.plan(subject, seen, lambda dtype: check.limits())
 
 
 def test_the_comparison_comes_first():
-    assert check.plan(example(), {}, lambda dtype: check.limits()) == (Compare(),)
-    assert check.plan(example(), COMPARED, lambda dtype: check.limits()) == (Observe(),)
+    assert planned(example(), {}) == planned(ON_GPU, {}) == (Compare(),)
+    assert planned(example(), COMPARED) == (Observe(),)
+    assert planned(ON_GPU, COMPARED) == (Guarded(),)
+
+
+@pytest.mark.parametrize(("found", "wanted"), [
+    (Observed(), (Observe(), Guarded())),
+    (Observed(launches=(("_kernel", 1),)), (Observe(),)),
+    (Observed(blind="no repair"), (Observe(),)),
+    (Observed(breaches=(Breach(rule="returned", tensor="out"),)), (Observe(),)),
+])  # fmt: skip
+def test_bands_are_for_what_the_observer_cannot_see(found, wanted):
+    assert planned(example(), {**COMPARED, Observe(): Returned(evidence=found)}) == wanted
+
+
+def guarded(found, subject=ON_GPU):
+    seen = {**COMPARED, Guarded(): Returned(evidence=found)}
+    return check.judge(subject, seen, lambda dtype: check.limits())
+
+
+@pytest.mark.parametrize(("found", "tensor", "said"), [
+    (
+        Banded(trespasses=(Trespass(tensor="x", side="before", offset=-2, count=8, band=4096),)), "x",
+        "8 bytes of the 4096 before it were written, the nearest at element -2, counted from its first one",
+    ),
+    (
+        Banded(swayed=(Swayed(tensor="out", by="bands", offset=386, count=1, total=387),)), "out",
+        "what lies outside of the tensors reaches it: 1 of 387 elements, the first is number 386, change their bits "
+        "with it",
+    ),
+    (
+        Banded(swayed=(Swayed(tensor="grad x", by="poison", offset=0, count=3, total=3, nan_only=True),)), "grad x",
+        "what torch.empty holds before it is written reaches it: 3 of 3 elements, the first is number 0, are NaN "
+        "where that is NaN",
+    ),
+    (
+        Banded(unwritten=(Unwritten(tensor="out", offset=127, count=1, total=129),)), "out",
+        "1 of 129 elements still hold what torch.empty gave, the first is number 127",
+    ),
+])  # fmt: skip
+def test_what_bands_show_is_a_failure_of_its_tensor(found, tensor, said):
+    (finding,) = guarded(found)
+    assert (finding.verdict, finding.tensor, finding.detail) == (Verdict.FAIL, tensor, said)
+    assert finding.looks_like
+
+
+BANDS = "the memory around 2 tensors and 1 allocations is as it was"
+OWN, ATEN = Kernel(name="mine(float*)", op="ops::x", count=2), Kernel(name="fill", op="aten::fill_")
+
+
+@pytest.mark.parametrize(("found", "said"), [
+    ({"launches": (Launched(kernel="ops.k", grid=(4, 1, 1), count=2),)}, "launches of ops.k [4, 1, 1] x 2"),
+    ({"kernels": (ATEN, OWN)}, "kernels mine(float*) x 2"),
+    ({"kernels": (ATEN, replace(ATEN, count=3))}, ATEN_ONLY),
+    ({"unseen": "CUPTI is busy"}, "which kernels ran is not known (CUPTI is busy)"),
+])  # fmt: skip
+def test_what_ran_is_said(found, said):
+    (finding,) = guarded(Banded(given=2, allocated=1, **found))
+    assert (finding.verdict, finding.detail) == (Verdict.PASS, f"{said}; {BANDS}")
+
+
+def test_on_the_cpu_no_kernel_is_known():
+    (finding,) = guarded(Banded(given=2, allocated=1), example())
+    assert finding.detail == f"{NO_LAUNCH}; {BANDS}"
