@@ -17,6 +17,7 @@ from opcheck.core.behaviour import (
     SavedTensors,
     Watched,
 )
+from opcheck.core.building import Build, Built
 from opcheck.core.draws import Drawing, Draws
 from opcheck.core.forms import Faked, FakeRun, Form
 from opcheck.core.measured import Element, Measured
@@ -73,7 +74,19 @@ class Elementwise:
 
 
 _Behavioural = Draws | Refuse | SavedTensors | Backwards | DoubleBackward | Autocast
-Trial = Compare | Siblings | Repeat | Registration | Orders | Locate | Elementwise | FakeRun | Observe | _Behavioural
+Trial = (
+    Compare
+    | Siblings
+    | Repeat
+    | Registration
+    | Orders
+    | Locate
+    | Elementwise
+    | FakeRun
+    | Observe
+    | Build
+    | _Behavioural
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,6 +225,7 @@ Evidence = (
     | Behaviour
     | Drawing
     | Observed
+    | Built
 )
 
 

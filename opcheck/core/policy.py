@@ -153,10 +153,22 @@ def limits_for(limits: type[_Limits], check: str, policy: Policy, op: str, dtype
 
 
 def limit(
-    default: Any, doc: str, *, loose: Literal["higher", "lower", "neither"] = "higher", zero: bool = False
+    default: Any,
+    doc: str,
+    *,
+    loose: Literal["higher", "lower", "neither"] = "higher",
+    zero: bool = False,
+    choices: tuple[str, ...] = (),
 ) -> Any:
     """Declare one limit of a check: a dataclass field with its sentence and the direction that is looser.
 
-    `zero` says that 0 makes sense; where it is the default it does anyway.
+    `zero` says that 0 makes sense; where it is the default it does anyway. `choices` are the words of a list.
     """
-    return field(default=default, metadata={"doc": doc, "loose": loose, "zero": zero})
+    return field(default=default, metadata={"doc": doc, "loose": loose, "zero": zero, "choices": choices})
+
+
+def plain(value: bool | float | tuple[str, ...]) -> str:
+    """Return a limit in words: a number, a list of names, yes or no as TOML has them."""
+    if isinstance(value, tuple):
+        return ", ".join(value) or "none"
+    return str(value).lower() if isinstance(value, bool) else f"{value:g}"

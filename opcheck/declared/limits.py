@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from typing import Any, get_type_hints
 
-from opcheck.core.policy import DTYPES, ByWidth, Existing, Override
-from opcheck.core.schema import Integer, MapOf, Number, OneOf, Record, Shape, Shared, Text
+from opcheck.core.policy import DTYPES, ByWidth, Existing, Override, plain
+from opcheck.core.schema import Boolean, Integer, ListOf, MapOf, Number, OneOf, Record, Shape, Shared, Text
 from opcheck.declared.names import DTYPE, REASON, SOURCE
 
 #: Absolute and relative tolerance by dtype of the five-stage correctness check that kernels are often accepted by.
@@ -81,19 +81,24 @@ def _limit_shapes(check: str, limits: type) -> dict[str, Shape]:
         if field.default is MISSING or field.name in (*_NOTES, *DTYPES, "existing"):
             raise TypeError(f"limit {check}.{field.name} needs a default and a name that no other key has")
         zero = bool(field.metadata.get("zero")) or field.default in (0, ByWidth(narrow=0, wide=0))
-        shape = _limit_shape(f"{check}.{field.name}", hints[field.name], zero=zero)
+        choices = field.metadata.get("choices", ())
+        shape = _limit_shape(f"{check}.{field.name}", hints[field.name], zero=zero, choices=choices)
         shapes[field.name] = shape.about(f"{field.metadata.get('doc', '')} Default {_shown(field.default)}.".lstrip())
     return shapes
 
 
-def _limit_shape(name: str, kind: type, *, zero: bool) -> Shape:
+def _limit_shape(name: str, kind: Any, *, zero: bool, choices: tuple[str, ...]) -> Shape:
     if kind is int:
         return Integer(least=0 if zero else 1)
+    if kind is bool:
+        return Boolean()
+    if kind == tuple[str, ...]:
+        return ListOf(item=Text(choices=choices), unique=True)
     number = Number(least=0) if zero else Number(above=0)
     if kind is float:
         return number
     if kind is not ByWidth:
-        raise TypeError(f"limit {name} is of type {kind}; it should be int, float or ByWidth")
+        raise TypeError(f"limit {name} is of type {kind}; it should be int, float, bool, tuple[str, ...] or ByWidth")
     pair = Record(required={"narrow": number, "wide": number}, build=ByWidth)
     return OneOf(shapes=(number, pair), called=f"{number.noun}, or {{ narrow = ..., wide = ... }} with one for each")
 
@@ -106,4 +111,4 @@ def _both(value: Any, default: Any) -> Any:
 def _shown(default: Any) -> str:
     if isinstance(default, ByWidth):
         return f"{default.narrow:g} narrow, {default.wide:g} wide"
-    return f"{default:g}"
+    return plain(default)

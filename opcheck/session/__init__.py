@@ -6,13 +6,14 @@ import datetime
 import difflib
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from opcheck.checks import all_checks, limits_by_check
 from opcheck.core.behaviour import REFUSAL
+from opcheck.core.building import COMPILE
 from opcheck.core.case import Case
 from opcheck.core.cases import Plan, Planned, plan_cases
 from opcheck.core.facts import Facts
@@ -24,6 +25,7 @@ from opcheck.core.select import matcher, select_ops
 from opcheck.declared import find, load
 from opcheck.errors import OpcheckError, UnknownOp
 from opcheck.run.isolate import Pool
+from opcheck.session.building import build_cases, merged, to_build
 from opcheck.session.described import Registry, backend_of, describe, workers_environment
 from opcheck.session.fitting import fit
 from opcheck.session.handout import run_cases
@@ -41,6 +43,7 @@ class Session:
 
     Attributes:
         skip: Modules that end the process that imports them.
+        payload: What every worker is told at its start.
         facts: What a run of each planned op showed about it; `unlearnt` says why where that is nothing.
 
     Raises:
@@ -53,6 +56,7 @@ class Session:
     backend: str
     pool: Pool
     registry: Registry
+    payload: Mapping[str, Any]
     skip: list[str] = field(default_factory=list)
     facts: dict[str, Facts] = field(default_factory=dict)
     unlearnt: dict[str, str] = field(default_factory=dict)
@@ -86,7 +90,8 @@ class Session:
         except BaseException:
             pool.close()
             raise
-        return cls(options=options, policy=policy, backend=backend, pool=pool, registry=registry, skip=skip)
+        return cls(options=options, policy=policy, backend=backend, pool=pool, registry=registry,
+                   payload=payload, skip=skip)  # fmt: skip
 
     def close(self) -> None:
         """End the workers."""
@@ -198,17 +203,22 @@ class Session:
         today = datetime.date.today()
         used: set[Waiver] = set()
         total = sum(len(plan.cases) for plan in plans.values())
-        progress.planned(total)
+        checks = self.options.checks or tuple(all_checks())
+        # Building takes its time and does not depend on a case's values: one that is run again is not built again.
+        asked = COMPILE in (self.options.checks if self.options.cases else checks)
+        building = to_build(plans, self.policy, self.options.level) if asked else {}
+        built: dict[str, CaseReport] = {}
+        progress.planned(total + sum(len(plan.cases) for plan in building.values()))
         complete = True
         try:
-            for op, case in run_cases(
-                self.pool,
-                plans,
-                checks=self.options.checks or tuple(all_checks()),
-                skip=self.skip,
-                timeout=self.options.timeout,
+            for _, case in build_cases(
+                building, backend=self.backend, workers=self.options.workers, skip=self.skip, payload=self.payload
             ):
-                case = apply_waivers(op, case, self.policy.waivers, today, used)
+                built[case.id] = case
+                progress.finished(case)
+            here = tuple(name for name in checks if name != COMPILE)
+            for op, case in run_cases(self.pool, plans, checks=here, skip=self.skip, timeout=self.options.timeout):
+                case = apply_waivers(op, merged(case, built.get(case.id)), self.policy.waivers, today, used)
                 done[op].append(case)
                 progress.finished(case)
                 if self.options.exitfirst and case.verdict not in self.policy.gate.accept:
