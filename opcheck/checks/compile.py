@@ -34,7 +34,7 @@ class CompileLimits:
         (), "GPUs to build for at level full besides.", loose="neither", choices=tuple(TARGETS)
     )
     spills: int = limit(
-        32, "32-bit words of a thread that may lie in local memory, as spilled registers do.", zero=True
+        32, "Words of a thread, 32 bits each, that may lie in local memory, as spilled registers do.", zero=True
     )
     tf32: bool = limit(False, "Whether dots of float32 may round their operands to TF32.")
 
@@ -71,7 +71,9 @@ class Compile:
         allowed: CompileLimits = limits(subject.case.dtypes[0])
         findings = [*self._failures(found), *self._remarks(found, allowed)]
         findings += [self._finding(_THE_OP, _LIMITED, f"not built: {what}: {why}") for what, why in found.missing]
-        return tuple(findings) or (self._finding(_THE_OP, Verdict.PASS, _figures(found.binaries)),)
+        if figures := _figures(item for item in found.binaries if not item.problem):
+            findings.append(self._finding(_THE_OP, Verdict.PASS, figures))
+        return tuple(findings) or (self._finding(_THE_OP, Verdict.PASS, NO_KERNEL),)
 
     def _failures(self, found: Built) -> Iterator[Finding]:
         """Yield what does not build or cannot be launched; configurations that the tuner leaves out only limit."""
@@ -95,7 +97,7 @@ class Compile:
                 targets += [item.target] if item.target not in targets else []
         for (kernel, text), targets in said.items():
             yield self._finding(kernel, _LIMITED, f"{text} ({', '.join(targets)})")
-        for item in _heaviest(found.binaries, allowed.spills):
+        for item in _heaviest(found, allowed.spills):
             text = f"{item.spills} words of each thread lie in local memory, allowed {allowed.spills}"
             numbers = {"spills": float(item.spills), "registers": float(item.registers)}
             detail = f"{_named(item)}: {text}; {item.registers} registers ({item.target})"
@@ -176,20 +178,21 @@ def _trouble(item: Binary) -> str:
     return item.excess or f"does not build for {item.target}{at}: {item.problem}"
 
 
-def _heaviest(binaries: Iterable[Binary], allowed: int) -> Iterator[Binary]:
+def _heaviest(found: Built, allowed: int) -> Iterator[Binary]:
     """Yield of each kernel and target the build that spills most; of an autotuned one only where all of them spill."""
-    groups: dict[tuple[str, str, str], list[Binary]] = {}
-    for item in binaries:
+    groups: dict[tuple[str, str, int], list[Binary]] = {}
+    for item in found.binaries:
         if not (item.problem or item.excess):
-            same = item.arguments if item.config >= 0 else ""
-            groups.setdefault((item.kernel, item.target, same), []).append(item)
+            groups.setdefault((item.kernel, item.target, item.turn), []).append(item)
     told: dict[tuple[str, str], Binary] = {}
     for (kernel, target, _), items in groups.items():
         tuned = items[0].config >= 0
-        chosen = (min if tuned else max)(items, key=lambda item: item.spills)
+        if tuned and len({item.config for item in items}) < found.offered.get(kernel, 0):
+            continue  # the tuner may choose one that was not built
+        heavy = (min if tuned else max)(items, key=lambda item: item.spills)
         before = told.get((kernel, target))
-        if chosen.spills > allowed and (before is None or chosen.spills > before.spills):
-            told[kernel, target] = chosen
+        if heavy.spills > allowed and (before is None or heavy.spills > before.spills):
+            told[kernel, target] = heavy
     yield from told.values()
 
 
@@ -211,10 +214,10 @@ def _named(item: Binary) -> str:
 
 
 def _figures(binaries: Iterable[Binary]) -> str:
-    """Say what was built, and what the hungriest kernel takes on each target."""
+    """Say what was built, and what the hungriest kernel takes on each target; empty where nothing was."""
     items = tuple(binaries)
     if not items:
-        return NO_KERNEL
+        return ""
     kernels = len({(item.kernel, item.where) for item in items})
     told = [_most(target, items) for target in dict.fromkeys(item.target for item in items)]
     return f"{len(items)} builds of {kernels} {'kernel' if kernels == 1 else 'kernels'}; {'; '.join(told)}"

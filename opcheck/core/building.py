@@ -76,7 +76,7 @@ class Binary:
     Attributes:
         where: Line of the kernel's definition.
         config: Index of the autotuner's configuration, -1 where the kernel is not autotuned.
-        arguments: The types of its arguments, by which the tuner chooses apart.
+        turn: Which of an autotuned kernel's launches in a run this was: for each one the tuner chooses apart.
         constants: Its `tl.constexpr` arguments and options, in words.
         problem: Why it does not build, empty where it does; `line` is the kernel's line at which that was found.
         tolerated: Whether the autotuner goes on to the next configuration after such a problem.
@@ -92,7 +92,7 @@ class Binary:
     where: str
     target: str
     config: int = -1
-    arguments: str = ""
+    turn: int = 0
     constants: str = ""
     problem: str = ""
     line: str = ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -35,10 +36,12 @@ def built(
     for config, recording, raised in _recordings(spec, contract, case, device, trial):
         failure = failure or raised
         offered |= {name.rpartition(".")[2]: count for name, count in recording.configs.items()}
+        turns: Counter[str] = Counter()
         for launch in recording.launches:
+            turn, turns[launch.kernel] = turns[launch.kernel], turns[launch.kernel] + 1
             for target in (name for name in trial.targets if name not in missing):
                 announce(case, f"{BUILDING}{launch.function.__name__} for {target}", "target")
-                binaries[_readable(builds.build(launch, target, config=config))] = None
+                binaries[_readable(builds.build(launch, target, config=config, turn=turn))] = None
     if failure and not binaries:
         return Built(blind=f"its launches could not be seen: {failure}")
     if failure:

@@ -199,15 +199,15 @@ class Session:
     def audit(self, progress: Progress) -> AuditReport:
         """Audit the selected ops; Ctrl-C ends it early and keeps what was finished."""
         plans = self.plan()
+        checks = self.options.checks or tuple(all_checks())
+        building = self._building(plans, checks)
+        if set(checks) == {COMPILE}:
+            plans = building
+        built: dict[str, CaseReport] = {}
         done: dict[str, list[CaseReport]] = {name: [] for name in plans}
         today = datetime.date.today()
         used: set[Waiver] = set()
         total = sum(len(plan.cases) for plan in plans.values())
-        checks = self.options.checks or tuple(all_checks())
-        # Building takes its time and does not depend on a case's values: one that is run again is not built again.
-        asked = COMPILE in (self.options.checks if self.options.cases else checks)
-        building = to_build(plans, self.policy, self.options.level) if asked else {}
-        built: dict[str, CaseReport] = {}
         progress.planned(total + sum(len(plan.cases) for plan in building.values()))
         complete = True
         try:
@@ -247,6 +247,14 @@ class Session:
             complete=complete and sum(map(len, done.values())) == total,
             level=self.options.level,
         )
+
+    def _building(self, plans: Mapping[str, Plan], checks: Sequence[str]) -> dict[str, Plan]:
+        """Return of each plan the cases whose kernels are to be built.
+
+        What is built does not depend on a case's values: a case that is run again is not built again unasked.
+        """
+        asked = COMPILE in (self.options.checks if self.options.cases else checks)
+        return to_build(plans, self.policy, self.options.level) if asked else {}
 
     @property
     def _whole(self) -> bool:

@@ -36,7 +36,7 @@ class _Driver:
         return 0
 
 
-def build(launch: Seen, target: str, *, config: int = -1) -> Binary:
+def build(launch: Seen, target: str, *, config: int = -1, turn: int = 0) -> Binary:
     """Compile a launch's kernel for a target; the arguments decide types, alignment and constants as in a launch.
 
     Nothing is run and no device is asked. What Triton has built before, in this process or in its cache on disk, is
@@ -48,7 +48,7 @@ def build(launch: Seen, target: str, *, config: int = -1) -> Binary:
         where=f"{code.co_filename}:{code.co_firstlineno}",
         target=target,
         config=config if launch.tuned else -1,
-        arguments=", ".join(_type(value) for value in launch.args),
+        turn=turn if launch.tuned else 0,
         constants=", ".join(f"{name}={value}" for name, value in {**launch.constants, **_options(launch)}.items()),
     )
     with _driver(target):
@@ -89,11 +89,6 @@ def _options(launch: Seen) -> dict[str, Any]:
     return {name: launch.kwargs[name] for name in ("num_warps", "num_stages") if launch.kwargs.get(name)}
 
 
-def _type(value: Any) -> str:
-    """Return what Triton's autotuner tells arguments apart by, whatever the key: the element type of a tensor."""
-    return str(getattr(value, "dtype", type(value).__name__))
-
-
 def _tolerated(error: Exception) -> bool:
     """Say whether Triton's autotuner takes such an error for a configuration that does not count."""
     from triton.compiler.errors import CompileTimeAssertionFailure
@@ -111,7 +106,7 @@ def _line(error: BaseException) -> str:
         generator = frame.f_locals.get("self")
         node = getattr(generator, "cur_node", None)
         if os.path.basename(frame.f_code.co_filename) == "code_generator.py" and hasattr(node, "lineno"):
-            found = f"{generator.file_name}:{generator.begin_line + node.lineno - 1}"  # type: ignore[union-attr]
+            found = f"{generator.file_name}:{generator.begin_line + node.lineno}"  # type: ignore[union-attr]
     return found
 
 
