@@ -57,12 +57,13 @@ def in_earnest(contract: Contract) -> Dims:
     sizes = {name: legal(contract, name, usual.get(name, EARNEST)) for name in named(contract)}
     along = reduced(contract)
     while math.prod(sizes.values()) > BUILT_ELEMENTS:
-        many = [name for name in sizes if name not in along and sizes[name] > FEW_ROWS]
-        longest = max(many or sizes, key=lambda name: sizes[name])
-        smaller = legal(contract, longest, max(16, sizes[longest] // 32 * 16))
-        if smaller >= sizes[longest]:
+        halves = {name: legal(contract, name, max(16, size // 32 * 16)) for name, size in sizes.items()}
+        smaller = [name for name in sizes if halves[name] < sizes[name]]
+        many = [name for name in smaller if name not in along and sizes[name] > FEW_ROWS]
+        if not smaller:
             break
-        sizes[longest] = smaller
+        longest = max(many or smaller, key=lambda name: sizes[name])
+        sizes[longest] = halves[longest]
     return Dims(sizes)
 
 
