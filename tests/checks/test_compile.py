@@ -8,8 +8,11 @@ from opcheck.checks.compile import CompileLimits, check
 from opcheck.checks.protocol import example
 from opcheck.core.building import TARGETS, Binary, Build, Built
 from opcheck.core.outcome import Returned
+from opcheck.core.report import CaseReport
 from opcheck.core.verdict import Verdict
+from opcheck.render.text import failure
 from opcheck.run.events import Death
+from opcheck.session.building import merged
 from opcheck.session.handout import _lost
 
 GOOD = Binary(kernel="_kernel", where="k.py:9", target="sm_90", registers=40, spills=0, shared=1024, threads=128)
@@ -93,6 +96,21 @@ def test_a_block_may_have_all_the_shared_memory_that_the_vendor_says(target, kil
     assert replace(GOOD, target=target, shared=kilobytes * 1024).excess == ""
     assert replace(GOOD, target=target, shared=kilobytes * 1024 + 1).excess
     assert TARGETS[target].shared == kilobytes * 1024
+
+
+def test_a_case_s_report_has_what_its_builds_showed():
+    whole = CaseReport(id="ops::f[float32;n=3;normal;;;;0]@cpu", verdict=Verdict.PASS, seconds=1.0)
+    built = replace(whole, verdict=Verdict.FAIL, findings=judged(replace(GOOD, problem="ValueError: no")), seconds=2.0)
+    found = merged(whole, built)
+    assert (found.verdict, found.findings, found.seconds) == (Verdict.FAIL, built.findings, 3.0)
+    assert merged(whole, None) is whole
+
+
+def test_a_build_is_run_again_by_its_check():
+    case = CaseReport(id="ops::f[float32;n=3;normal;;;;0]@cpu", verdict=Verdict.FAIL)
+    (found, *_) = judged(replace(GOOD, problem="ValueError: no"))
+    again = failure(case, found).splitlines()[-1]
+    assert again == f"  again: python -m opcheck audit --backend cpu --check compile --case '{case.id}'"
 
 
 def test_a_compiler_that_dies_fails_its_kernel():
