@@ -14,6 +14,7 @@ from opcheck.auditor import audit_case
 from opcheck.backends import interpreter
 from opcheck.checks import all_checks
 from opcheck.checks.protocol import Subject
+from opcheck.core.building import COMPILE
 from opcheck.core.case import Case, Dims, Sample
 from opcheck.core.gate import gate
 from opcheck.core.measure import dtype_name
@@ -116,7 +117,7 @@ def _audit(spec: OpSpec, contract: Contract, cases: Sequence[Case], device: torc
             Subject(
                 contract=contract, case=case, representative=True, mutated=spec.mutated, registered=spec.op is not None
             ),
-            all_checks(),
+            {name: check for name, check in all_checks().items() if name != COMPILE},  # it needs workers of its own
             policy,
             executor,
         )

@@ -11,7 +11,11 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """One launch, as `opcheck.core.facts.Launch` has it but for the sizes of the case, which nobody here knows."""
+    """One launch, as `opcheck.core.facts.Launch` has it but for the sizes of the case, which nobody here knows.
+
+    Attributes:
+        jit: The kernel as Triton's decorator made it, and `args`, `kwargs` what it was called with.
+    """
 
     kernel: str
     function: Any
@@ -19,6 +23,9 @@ class Seen:
     constants: Mapping[str, int]
     warps: int
     tuned: bool
+    jit: Any
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -42,7 +49,7 @@ def recorded(*, run: bool = True) -> Iterator[Recording]:
 
     def launch(self: Any, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -> Any:
         if not warmup:
-            found.launches.append(_seen(self.fn, args, kwargs, grid, tuned))
+            found.launches.append(_seen(self, args, kwargs, grid, tuned))
         return plain[_owner(self, plain)](self, *args, grid=grid, warmup=warmup, **kwargs) if run or warmup else None
 
     def tune(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -74,7 +81,8 @@ def _owner(kernel: Any, owners: Mapping[Any, Any]) -> Any:
     return next(owner for owner in owners if isinstance(kernel, owner))
 
 
-def _seen(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], grid: Any, tuned: bool) -> Seen:
+def _seen(jit: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], grid: Any, tuned: bool) -> Seen:
+    function = jit.fn
     parameters = inspect.signature(function).parameters
     bound = {name: item.default for name, item in parameters.items() if item.default is not inspect.Parameter.empty}
     bound |= dict(zip(parameters, args, strict=False))
@@ -93,4 +101,7 @@ def _seen(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], grid:
         constants=constants,
         warps=int(kwargs.get("num_warps", 0) or 0),
         tuned=tuned,
+        jit=jit,
+        args=args,
+        kwargs=kwargs,
     )

@@ -6,9 +6,10 @@ import argparse
 import dataclasses
 import difflib
 import inspect
+from typing import Any
 
 from opcheck.checks import all_checks
-from opcheck.core.policy import ByWidth
+from opcheck.core.policy import ByWidth, plain
 from opcheck.errors import OpcheckError
 
 
@@ -37,8 +38,8 @@ def run(arguments: argparse.Namespace) -> int:
     if fields:
         print("\nlimits (keys in registry.toml):")
     for item in fields:
-        default = item.default
-        shown = f"narrow {default.narrow:g}, wide {default.wide:g}" if isinstance(default, ByWidth) else f"{default:g}"
+        default: Any = item.default
+        shown = f"narrow {default.narrow:g}, wide {default.wide:g}" if isinstance(default, ByWidth) else plain(default)
         print(f"  {item.name} = {shown}: {item.metadata.get('doc', '')}")
     print("\nexamples that it is tested on:")
     for control in check.controls():

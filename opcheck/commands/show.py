@@ -11,7 +11,7 @@ from opcheck.checks import limits_by_check
 from opcheck.commands.audit import add_backend
 from opcheck.core.facts import Facts
 from opcheck.core.kernel_coverage import COVERAGE, CoverageLimits
-from opcheck.core.policy import LEVELS, ByWidth, Contract, Policy, limits_for
+from opcheck.core.policy import LEVELS, ByWidth, Contract, Policy, limits_for, plain
 from opcheck.core.tiles import observed_tiles
 from opcheck.session import Options, Session
 
@@ -71,7 +71,7 @@ def _limits(policy: Policy, contract: Contract) -> Iterator[str]:
 
 
 def _number(value: Any, dtype: str) -> str:
-    return f"{value.of(dtype) if isinstance(value, ByWidth) else value:g}"
+    return plain(value.of(dtype) if isinstance(value, ByWidth) else value)
 
 
 def _text(value: Any) -> str:

@@ -17,6 +17,7 @@ from opcheck.core.behaviour import (
     SavedTensors,
     Watched,
 )
+from opcheck.core.building import Build, Built
 from opcheck.core.conditioning import Condition, Conditioned
 from opcheck.core.draws import Drawing, Draws
 from opcheck.core.forms import Faked, FakeRun, Form
@@ -78,7 +79,7 @@ class Elementwise:
 _Behavioural = Draws | Refuse | SavedTensors | Backwards | DoubleBackward | Autocast
 _Numerical = Compare | Siblings | Orders | Condition | Locate | Elementwise
 _Watched = Observe | Guarded | Sanitize
-Trial = _Numerical | Repeat | Registration | FakeRun | _Watched | _Behavioural
+Trial = _Numerical | Repeat | Registration | FakeRun | Build | _Watched | _Behavioural
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,6 +221,7 @@ Evidence = (
     | Observed
     | Banded
     | Sanitized
+    | Built
 )
 
 

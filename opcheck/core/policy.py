@@ -159,9 +159,19 @@ def limit(
     loose: Literal["higher", "lower", "neither"] = "higher",
     zero: bool = False,
     most: float | None = None,
+    choices: tuple[str, ...] = (),
 ) -> Any:
     """Declare one limit of a check: a dataclass field with its sentence and the direction that is looser.
 
-    `zero` says that 0 makes sense; where it is the default it does anyway. `most` is the largest that makes sense.
+    `zero` says that 0 makes sense; where it is the default it does anyway. `most` is the largest that makes sense,
+    `choices` are the words of a list.
     """
-    return field(default=default, metadata={"doc": doc, "loose": loose, "zero": zero, "most": most})
+    metadata = {"doc": doc, "loose": loose, "zero": zero, "most": most, "choices": choices}
+    return field(default=default, metadata=metadata)
+
+
+def plain(value: bool | float | tuple[str, ...]) -> str:
+    """Return a limit in words: a number, a list of names, yes or no as TOML has them."""
+    if isinstance(value, tuple):
+        return ", ".join(value) or "none"
+    return str(value).lower() if isinstance(value, bool) else f"{value:g}"

@@ -11,6 +11,9 @@ from opcheck.core.policy import Contract
 OTHERS = (2, 3, 5)  # dimensions that are not reduced, the last ones: several programs, cheap, and no two alike
 ODD = 129  # a reduced dimension: prime to every tile, one above a power of two
 MANY_ROWS = 64
+FEW_ROWS = 256  # in earnest there are more, and no kernel is built otherwise for them
+BUILT_ELEMENTS = 1 << 20  # nothing runs at the shape for which kernels are built, but the inputs are drawn
+EARNEST = 4096  # a dimension of an op without production shapes, in earnest
 INTERPRETED_ELEMENTS = 1 << 16  # a shape with more is not run on the interpreter
 
 
@@ -42,6 +45,26 @@ def odd(contract: Contract) -> Dims:
     sizes = (OTHERS[:1] * len(others) + OTHERS)[-len(others) :] if others else ()
     wanted = dict(zip(others, sizes, strict=True))
     return Dims({name: legal(contract, name, wanted.get(name, ODD)) for name in named(contract)})
+
+
+def in_earnest(contract: Contract) -> Dims:
+    """Return a shape that kernels are specialised for as for production's, small enough to be drawn.
+
+    Every size is a multiple of 16 where that is legal, on which Triton's vector loads and pipelines depend; what is
+    reduced is as long as in production as far as there is room.
+    """
+    usual = contract.production[0] if contract.production else {}
+    sizes = {name: legal(contract, name, usual.get(name, EARNEST)) for name in named(contract)}
+    along = reduced(contract)
+    while math.prod(sizes.values()) > BUILT_ELEMENTS:
+        halves = {name: legal(contract, name, max(16, size // 32 * 16)) for name, size in sizes.items()}
+        smaller = [name for name in sizes if halves[name] < sizes[name]]
+        many = [name for name in smaller if name not in along and sizes[name] > FEW_ROWS]
+        if not smaller:
+            break
+        longest = max(many or smaller, key=lambda name: sizes[name])
+        sizes[longest] = halves[longest]
+    return Dims(sizes)
 
 
 def runnable(shapes: Iterable[Dims], backend: str, missing: list[str]) -> Iterator[Dims]:

@@ -7,8 +7,8 @@ from dataclasses import MISSING, fields
 from typing import Any, get_type_hints
 
 from opcheck.core.kernel_coverage import COVERAGE, CoverageLimits
-from opcheck.core.policy import DTYPES, ByWidth, Existing, Override
-from opcheck.core.schema import Integer, MapOf, Number, OneOf, Record, Shape, Shared, Text
+from opcheck.core.policy import DTYPES, ByWidth, Existing, Override, plain
+from opcheck.core.schema import Boolean, Integer, ListOf, MapOf, Number, OneOf, Record, Shape, Shared, Text
 from opcheck.declared.names import DTYPE, REASON, SOURCE
 
 #: Absolute and relative tolerance by dtype of the five-stage correctness check that kernels are often accepted by.
@@ -93,19 +93,26 @@ def _limit_shapes(check: str, limits: type) -> dict[str, Shape]:
         if field.default is MISSING or field.name in (*_NOTES, *DTYPES, "existing"):
             raise TypeError(f"limit {check}.{field.name} needs a default and a name that no other key has")
         zero = bool(field.metadata.get("zero")) or field.default in (0, ByWidth(narrow=0, wide=0))
-        shape = _limit_shape(f"{check}.{field.name}", hints[field.name], zero=zero, most=field.metadata.get("most"))
+        shape = _limit_shape(
+            f"{check}.{field.name}", hints[field.name], zero=zero, most=field.metadata.get("most"),
+            choices=field.metadata.get("choices", ()),
+        )  # fmt: skip
         shapes[field.name] = shape.about(f"{field.metadata.get('doc', '')} Default {_shown(field.default)}.".lstrip())
     return shapes
 
 
-def _limit_shape(name: str, kind: type, *, zero: bool, most: float | None) -> Shape:
+def _limit_shape(name: str, kind: Any, *, zero: bool, most: float | None, choices: tuple[str, ...]) -> Shape:
     if kind is int:
         return Integer(least=0 if zero else 1)
+    if kind is bool:
+        return Boolean()
+    if kind == tuple[str, ...]:
+        return ListOf(item=Text(choices=choices), unique=True)
     number = Number(least=0, most=most) if zero else Number(above=0, most=most)
     if kind is float:
         return number
     if kind is not ByWidth:
-        raise TypeError(f"limit {name} is of type {kind}; it should be int, float or ByWidth")
+        raise TypeError(f"limit {name} is of type {kind}; it should be int, float, bool, tuple[str, ...] or ByWidth")
     pair = Record(required={"narrow": number, "wide": number}, build=ByWidth)
     return OneOf(shapes=(number, pair), called=f"{number.noun}, or {{ narrow = ..., wide = ... }} with one for each")
 
@@ -118,4 +125,4 @@ def _both(value: Any, default: Any) -> Any:
 def _shown(default: Any) -> str:
     if isinstance(default, ByWidth):
         return f"{default.narrow:g} narrow, {default.wide:g} wide"
-    return f"{default:g}"
+    return plain(default)

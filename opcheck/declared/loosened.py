@@ -75,7 +75,8 @@ def _looser(value: Any, above: _Held, dtype: str, direction: str, *, of_dtype: b
     varies = isinstance(value, ByWidth) or bool(above.dtype)
     which = f" for {dtype}" if varies and not of_dtype else ""
     source = f"of {above.path}" if above.path else "that opcheck starts from"
-    return f"is {new!r}{which}, looser than the {old!r} {source}; give the reason beside it"
+    told, before = (str(item).lower() if isinstance(item, bool) else repr(item) for item in (new, old))
+    return f"is {told}{which}, looser than the {before} {source}; give the reason beside it"
 
 
 def _number(value: Any, dtype: str) -> float:

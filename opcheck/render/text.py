@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 
 from tabulate import tabulate
 
+from opcheck.core.building import COMPILE
 from opcheck.core.case import Case
 from opcheck.core.finding import Finding
 from opcheck.core.power import smallest_caught
@@ -184,7 +185,8 @@ def failure(case: CaseReport, item: Finding, *, more: int = 0, registry: str = "
     parsed = Case.parse(case.id)
     if not parsed.op.startswith(UNREGISTERED):
         where = f" --registry {shlex.quote(registry)}" if registry else ""
-        lines.append(f"  again: python -m opcheck audit{where} --backend {parsed.backend} --case '{case.id}'")
+        check = f" --check {COMPILE}" if item.check == COMPILE else ""  # it does not depend on the case's values
+        lines.append(f"  again: python -m opcheck audit{where} --backend {parsed.backend}{check} --case '{case.id}'")
     return "\n".join(lines)
 
 

@@ -13,6 +13,7 @@ from torch import Tensor
 from opcheck.backends.configs import configured, tuning
 from opcheck.backends.interpreter.order import ORDERS, program_order
 from opcheck.core.behaviour import REFUSAL, Autocast, Backwards, DoubleBackward, Refuse, SavedTensors, Watched
+from opcheck.core.building import Build
 from opcheck.core.case import Case
 from opcheck.core.conditioning import Condition, Conditioned
 from opcheck.core.draws import Draws
@@ -46,6 +47,7 @@ from opcheck.core.sanitizer import Sanitize
 from opcheck.core.spec import OpSpec
 from opcheck.errors import OpcheckError, OracleError
 from opcheck.run.autograd import Autograd
+from opcheck.run.building import built
 from opcheck.run.decoys import nearest_decoy
 from opcheck.run.draws import drawn
 from opcheck.run.elements import element_errors, input_conditions
@@ -130,6 +132,8 @@ class Executor:
                 case Sanitize():
                     self._announce(case, trial.tool, "target")
                     return Returned(evidence=sanitized(self.spec, case, trial))
+                case Build():
+                    return Returned(evidence=built(self.spec, self.contract, case, self.device, trial, self._announce))
                 case SavedTensors():
                     return Returned(evidence=self._saved(case))
                 case Backwards():

@@ -39,12 +39,18 @@ def launches_of(spec: OpSpec, contract: Contract, device: torch.device) -> tuple
 
 def _probe(spec: OpSpec, contract: Contract, device: torch.device, dims: Dims, *, config: int) -> Recording:
     case = Case(op=spec.name, dtype=contract.dtypes[0], dims=dims, backend=device.type)
+    found, raised = launched(spec, case, device, config=config)
+    return Recording() if raised else found
+
+
+def launched(spec: OpSpec, case: Case, device: torch.device, *, config: int) -> tuple[Recording, str]:
+    """Return what a case launches, forward and backward, and what the target raised meanwhile, empty where nothing."""
     with only_config(config), recorded(run=False) as found:
         try:
             run_role(spec, case, "target", device)
-        except (RoleFailed, OpcheckError):
-            return Recording()
-    return found
+        except (RoleFailed, OpcheckError) as error:
+            return found, str(error)
+    return found, ""
 
 
 def _launches(recording: Recording, dims: Dims, *, config: int) -> list[Launch]:

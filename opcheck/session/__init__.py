@@ -6,13 +6,14 @@ import datetime
 import difflib
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from opcheck.checks import all_checks, limits_by_check
 from opcheck.core.behaviour import REFUSAL
+from opcheck.core.building import COMPILE
 from opcheck.core.case import Case
 from opcheck.core.cases import Plan, Planned, plan_cases
 from opcheck.core.facts import Facts
@@ -25,6 +26,7 @@ from opcheck.core.select import matcher, select_ops
 from opcheck.declared import find, load
 from opcheck.errors import OpcheckError, UnknownOp
 from opcheck.run.isolate import Pool
+from opcheck.session.building import build_cases, merged, to_build
 from opcheck.session.covered import Covered
 from opcheck.session.described import Registry, backend_of, describe, workers_environment
 from opcheck.session.fitting import fit
@@ -44,6 +46,7 @@ class Session:
 
     Attributes:
         skip: Modules that end the process that imports them.
+        payload: What every worker is told at its start.
         facts: What a run of each planned op showed about it; `unlearnt` says why where that is nothing.
 
     Raises:
@@ -56,6 +59,7 @@ class Session:
     backend: str
     pool: Pool
     registry: Registry
+    payload: Mapping[str, Any]
     skip: list[str] = field(default_factory=list)
     facts: dict[str, Facts] = field(default_factory=dict)
     unlearnt: dict[str, str] = field(default_factory=dict)
@@ -94,7 +98,8 @@ class Session:
         except BaseException:
             pool.close()
             raise
-        return cls(options=options, policy=policy, backend=backend, pool=pool, registry=registry, skip=skip)
+        return cls(options=options, policy=policy, backend=backend, pool=pool, registry=registry,
+                   payload=payload, skip=skip)  # fmt: skip
 
     def close(self) -> None:
         """End the workers."""
@@ -203,23 +208,29 @@ class Session:
     def audit(self, progress: Progress) -> AuditReport:
         """Audit the selected ops; Ctrl-C ends it early and keeps what was finished."""
         plans = self.plan()
+        checks = self.options.checks or tuple(all_checks())
+        building = self._building(plans, checks)
+        if set(checks) == {COMPILE}:
+            plans = building
+        built: dict[str, CaseReport] = {}
         done: dict[str, list[CaseReport]] = {name: [] for name in plans}
         today = datetime.date.today()
         used: set[Waiver] = set()
         total = sum(len(plan.cases) for plan in plans.values())
-        progress.planned(total)
+        progress.planned(total + sum(len(plan.cases) for plan in building.values()))
         complete = True
         covered = Covered(self.registry.kernels)
         try:
-            for op, case in run_cases(
-                self.pool,
-                plans,
-                checks=self.options.checks or tuple(all_checks()),
-                skip=self.skip,
-                timeout=self.options.timeout,
-                covered=covered.add,
+            for _, case in build_cases(
+                building, backend=self.backend, workers=self.options.workers, skip=self.skip, payload=self.payload
             ):
-                case = apply_waivers(op, case, self.policy.waivers, today, used)
+                built[case.id] = case
+                progress.finished(case)
+            here = tuple(name for name in checks if name != COMPILE)
+            for op, case in run_cases(
+                self.pool, plans, checks=here, skip=self.skip, timeout=self.options.timeout, covered=covered.add
+            ):
+                case = apply_waivers(op, merged(case, built.get(case.id)), self.policy.waivers, today, used)
                 done[op].append(case)
                 progress.finished(case)
                 if self.options.exitfirst and case.verdict not in self.policy.gate.accept:
@@ -252,6 +263,14 @@ class Session:
             level=self.options.level,
             kernels=kernels,
         )
+
+    def _building(self, plans: Mapping[str, Plan], checks: Sequence[str]) -> dict[str, Plan]:
+        """Return of each plan the cases whose kernels are to be built.
+
+        What is built does not depend on a case's values: a case that is run again is not built again unasked.
+        """
+        asked = COMPILE in (self.options.checks if self.options.cases else checks)
+        return to_build(plans, self.policy, self.options.level) if asked else {}
 
     @property
     def _whole(self) -> bool:

@@ -8,10 +8,11 @@ from typing import Any
 
 from opcheck.checks import all_checks
 from opcheck.checks.protocol import Subject
-from opcheck.core.behaviour import REFUSAL, Refuse
+from opcheck.core.behaviour import REFUSAL
+from opcheck.core.building import BUILDING, COMPILE
 from opcheck.core.case import Case
 from opcheck.core.cases import Plan
-from opcheck.core.outcome import Compare, Crashed, Outcome, TimedOut
+from opcheck.core.outcome import Crashed, Outcome, TimedOut
 from opcheck.core.policy import Contract
 from opcheck.core.report import CaseReport, case_from, verdict_of
 from opcheck.run.failure import blame
@@ -28,6 +29,7 @@ def run_cases(
     skip: Sequence[str],
     timeout: float,
     covered: Callable[[str, Mapping[str, Any]], None] = lambda op, data: None,
+    size: int = SLICE,
 ) -> Iterator[tuple[str, CaseReport]]:
     """Yield each case's report as it is finished, with its op; a worker's death is its case's finding.
 
@@ -36,8 +38,9 @@ def run_cases(
         skip: Modules that workers must not import.
         timeout: Seconds after which the pool kills a silent worker, for the report.
         covered: Told for each case of an op, where that is recorded, what it reached of the kernels.
+        size: Cases of a work item.
     """
-    items = [item for name, plan in plans.items() for item in _items(name, plan, checks, skip)]
+    items = [item for name, plan in plans.items() for item in _items(name, plan, checks, skip, size)]
     state = {index: _Slice(item=item) for index, item in enumerate(items)}
     for event in pool.run(items):
         part = state[event.item_index]
@@ -85,12 +88,14 @@ def _lost(case_id: str, last: Mapping[str, Any], death: Death, timeout: float) -
         outcome = Crashed(role=role, reason=f"{death.reason}{during}", log=said, where=where)
     case = Case.parse(case_id)
     subject = Subject(contract=Contract(name=case.op, kind="elementwise", dtypes=case.dtypes, dims=()), case=case)
-    check, trial = (REFUSAL, Refuse()) if label == REFUSAL else ("structure", Compare())
-    findings = all_checks()[check].judge(subject, {trial: outcome}, lambda dtype: None)
+    name = COMPILE if label.startswith(BUILDING) else REFUSAL if label == REFUSAL else "structure"
+    check = all_checks()[name]
+    (trial,) = check.plan(subject, {}, lambda dtype: check.limits())
+    findings = check.judge(subject, {trial: outcome}, lambda dtype: check.limits())
     return CaseReport(id=case_id, verdict=verdict_of(findings), findings=findings)
 
 
-def _items(op: str, plan: Plan, checks: Collection[str], skip: Sequence[str]) -> Iterator[dict[str, Any]]:
+def _items(op: str, plan: Plan, checks: Collection[str], skip: Sequence[str], size: int) -> Iterator[dict[str, Any]]:
     entries = [{"id": item.case.id, "representative": item.representative} for item in plan.cases]
-    for start in range(0, len(entries), SLICE):
-        yield {"op": op, "cases": entries[start : start + SLICE], "checks": list(checks), "skip": list(skip)}
+    for start in range(0, len(entries), size):
+        yield {"op": op, "cases": entries[start : start + size], "checks": list(checks), "skip": list(skip)}

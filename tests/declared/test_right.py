@@ -20,6 +20,7 @@ from opcheck.core.policy import (
 from opcheck.core.spec import OpSpec
 from opcheck.core.verdict import Verdict
 from opcheck.declared import draft, json_schema, load
+from opcheck.errors import PolicyError
 from tests.declared.examples import HEAD, OP, WHOLE, NumericsLimits, policy
 
 WHOLE_POLICY = Policy(
@@ -215,6 +216,38 @@ class ClashingLimits:
     float32: float = limit(1.0, "A limit with the name of a dtype.")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WordLimits:
+    names: tuple[str, ...] = limit(("a",), "Some names.", loose="neither", choices=("a", "b"))
+    may: bool = limit(False, "Whether it may.")
+
+
+@pytest.mark.parametrize(("line", "values"), [
+    ('names = ["b", "a"]', {"names": ("b", "a")}),
+    ("names = []", {"names": ()}),
+    ('may = true\nreason = "it must"', {"may": True}),
+])  # fmt: skip
+def test_a_limit_may_be_a_list_of_names_or_a_truth(tmp_path, line, values):
+    path = tmp_path / "registry.toml"
+    path.write_text(f"{HEAD}[defaults.words]\n{line}\n")
+    assert load(path, {"words": WordLimits}).defaults[0].values == values
+
+
+@pytest.mark.parametrize(("line", "sentence"), [
+    ('names = ["c"]', r"words\.names\[0\] is \"c\"; it should be one of a, b"),
+    ('names = "a"', r"words\.names is \"a\"; it should be a list, each one of a, b"),
+    ("may = 1", r"words\.may is 1; it should be true or false"),
+    ("may = true", r"words\.may is true, looser than the false that opcheck starts from; give the reason"),
+])  # fmt: skip
+def test_a_wrong_name_or_truth_gets_one_sentence(tmp_path, line, sentence):
+    path = tmp_path / "registry.toml"
+    path.write_text(
+        f'{HEAD}[op."ops::f"]\nkind = "elementwise"\ndtypes = ["float32"]\ndims = ["n"]\n[op."ops::f".words]\n{line}\n'
+    )
+    with pytest.raises(PolicyError, match=sentence):
+        load(path, {"words": WordLimits})
+
+
 def test_zero_is_right_where_the_limit_says_so(tmp_path):
     path = tmp_path / "registry.toml"
     path.write_text(f"{HEAD}[defaults.ulp]\nmax_ulp = 0\n")
@@ -224,7 +257,10 @@ def test_zero_is_right_where_the_limit_says_so(tmp_path):
 @pytest.mark.parametrize(
     ("limits", "sentence"),
     [
-        ({"odd": OddLimits}, r"limit odd\.mode is of type <class 'str'>; it should be int, float or ByWidth"),
+        (
+            {"odd": OddLimits},
+            r"odd\.mode is of type <class 'str'>; it should be int, float, bool, tuple\[str, \.\.\.\] or ByWidth",
+        ),
         ({"odd": ClashingLimits}, r"limit odd\.float32 needs a default and a name that no other key has"),
         ({"kind": NumericsLimits}, "the checks kind are named as keys of a contract are"),
     ],
