@@ -301,4 +301,24 @@ EXPECTED: Mapping[str, Expect] = {
     "masked_lane": _expect("memory", "out", "loads without other", among=ODD),
     "pipeline_stages": _expect("compile", "_kernel", "bytes of shared memory, sm_90 has 232448", only="normal;;;;0]"),
     "racing_store": _expect("memory", "out_ptr", "stores element 0 of out_ptr, as program [0, 0, 0] stores", among=ODD),
+    # Sums and scans over several programs.
+    "atomic_into_empty": Expect(
+        fails=frozenset({("memory", "out_ptr")}),
+        says="updates element 0 of out_ptr, which nobody has written since torch.empty",
+        among="count=129;normal",
+        perhaps=_pairs("out", "structure, numerics, autograd, library"),
+    ),
+    "carry_race": Expect(
+        fails=frozenset({("determinism", "out"), ("memory", "carry_ptr")}),
+        says="of carry_ptr, as program",
+        among=ODD,
+    ),
+    "empty_scan": Expect(
+        fails=frozenset({("memory", "out 1")}),
+        says="5 of 5 elements were never written, the first is number 0",
+        only="cols=0",
+        perhaps=_pairs("out 1", "structure, numerics, determinism"),
+    ),
+    "rows_added_fp16": _in_families("numerics", "out", "of 5 elements", "cancelling"),
+    "scatter_store": _expect("memory", "out_ptr", "of out_ptr, as program", among="rows=5,cols=129;normal"),
 }

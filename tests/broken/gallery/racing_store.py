@@ -6,7 +6,7 @@ import triton.language as tl
 
 import opcheck
 
-from .twins import draw_x, twins
+from .twins import draw_x, save_shape, twins
 
 
 @triton.jit
@@ -19,10 +19,6 @@ def _kernel(x_ptr, out_ptr, rows, cols, BLOCK: tl.constexpr, ALONE: tl.constexpr
 
 def reference(x):
     return x[-1] if x.shape[0] else x.new_zeros(x.shape[1])
-
-
-def save_shape(ctx, inputs, output):
-    ctx.shape = inputs[0].shape
 
 
 def backward(ctx, grad):

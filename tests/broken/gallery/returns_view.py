@@ -4,15 +4,11 @@ import torch
 
 import opcheck
 
-from .twins import draw_x, scaled, twins
+from .twins import draw_x, save_shape, scaled, twins
 
 
 def reference(x):
     return x.reshape(-1).clone()
-
-
-def save_shape(ctx, inputs, output):
-    ctx.shape = inputs[0].shape
 
 
 @twins

@@ -4,15 +4,11 @@ import torch
 
 import opcheck
 
-from .twins import draw_x, fresh, scaled, twins
+from .twins import draw_x, fresh, save_shape, scaled, twins
 
 
 def reference(x):
     return 3.0 * x
-
-
-def save_shape(ctx, inputs, output):
-    ctx.shape = inputs[0].shape
 
 
 @twins
