@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -64,4 +66,4 @@ def _error_by_rows(errors: Tensor, kept: Tensor, cols: int) -> float:
         return 0.0
     count = int(kept.sum())
     deviations = torch.where(kept, errors - errors.sum() / count, 0.0).view(rows, cols).sum(1)
-    return float(deviations.square().sum() * rows / (rows - 1)) ** 0.5 / count
+    return math.sqrt(float(deviations.square().sum() * rows / (rows - 1))) / count

@@ -179,9 +179,7 @@ class _Series:
             return self._tile(constant, dim, most, "the most that it grows to")
         return self._tile(constant, dim, WHOLE, "it covers the whole dimension", whole=True)
 
-    def _tile(
-        self, constant: str, dim: str, size: int, how: str, *, flat: bool = False, whole: bool = False
-    ) -> Tile:
+    def _tile(self, constant: str, dim: str, size: int, how: str, *, flat: bool = False, whole: bool = False) -> Tile:
         launch = self._launch
         return Tile(
             dim=dim, size=size, flat=flat, whole=whole, kernel=launch.kernel, constant=constant, place=launch.place,

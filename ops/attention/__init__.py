@@ -26,9 +26,7 @@ def attention(
     return kernel.forward(q, k, v, (causal, softcap, scale))
 
 
-@opcheck.register(
-    "ops::attention_varlen", reference=reference_varlen, golden=golden_varlen, samples=samples_varlen
-)
+@opcheck.register("ops::attention_varlen", reference=reference_varlen, golden=golden_varlen, samples=samples_varlen)
 def attention_varlen(
     q: torch.Tensor,
     k: torch.Tensor,
@@ -41,8 +39,8 @@ def attention_varlen(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Do what `attention` does within sequences that are packed one after the other, of queries and of keys.
 
-    q is `[total_q, heads, head_dim]`, k and v are `[total_k, kv_heads, head_dim]`; sequence i is from `cu_seqlens[i]` to
-    `cu_seqlens[i + 1]`, int32 `[sequences + 1]`, from 0 to the total; it may be empty, in one of them or in both.
+    q is `[total_q, heads, head_dim]`, k and v are `[total_k, kv_heads, head_dim]`; sequence i is from `cu_seqlens[i]`
+    to `cu_seqlens[i + 1]`, int32 `[sequences + 1]`, from 0 to the total; it may be empty, in one of them or in both.
     Returns the output, as q, and lse `[total_q, heads]` in float32.
     """
     return kernel.forward(q, k, v, (causal, softcap, scale), (cu_seqlens_q, cu_seqlens_k))

@@ -3,14 +3,14 @@
 Forward (Dao, 2023, algorithm 1): a program has a tile of queries, those of several heads that share a key head, and
 passes over tiles of keys with the running maximum and sum of Milakov and Gimelshein (2018); it keeps
 `lse = log(sum(exp(logits)))` of each query for the backward.
-Backward (algorithm 2), without atomics: `p = exp(logits - lse)`, `ds = p * (do @ v^T - delta)`, `delta = sum(do * out)`,
-`dq = scale * ds @ k` by tiles of queries, `dk = scale * ds^T @ q` and `dv = p^T @ do` by tiles of keys, each over all
-query heads of its key head.
+Backward (algorithm 2), without atomics: `p = exp(logits - lse)`, `ds = p * (do @ v^T - delta)`, with
+`delta = sum(do * out)`; `dq = scale * ds @ k` by tiles of queries, `dk = scale * ds^T @ q` and `dv = p^T @ do` by tiles
+of keys, each over all query heads of its key head.
 
-What the forward keeps is rounded, and the recipe as it stands is off by more than its inputs: `out` in a narrow type, and
-with it delta (k around 4: dq 7 times as far off as with an exact one); lse near 1e5, and with it all weights of a query
-(1 %). Both errors show in sums of which the right value is known, 1 for p and 0 for ds: the kernel for dq takes them out
-by one product `p @ k` more, and leaves corrected numbers to the kernel for dk and dv.
+What the forward keeps is rounded, and the recipe as it stands is further off than it has to be: by `out` in a narrow
+type, and with it delta (k around 4: dq 7 times as far off as with the exact one); by an lse near 1e5, and with it all
+weights of a query (1 %). Both errors show in sums of which the right value is known, 1 for p and 0 for ds: the kernel
+for dq takes them out by one product `p @ k` more, and leaves corrected numbers to the kernel for dk and dv.
 """
 
 import math
@@ -35,9 +35,9 @@ DIM_STEP, LEAST_DIM, MOST_DIM = 8, 16, 256
 def _task(program, offsets_ptr, sequences, heads, length, BLOCK: tl.constexpr, VARLEN: tl.constexpr):
     """Return the sequence and head of a program, and the first position of its tile.
 
-    Packed sequences have `total // BLOCK + sequences` tiles: the first one of a sequence is the tile in which it begins,
-    counted with one more for each sequence before it. So nobody has to know the longest; the last tile of a sequence
-    may lie beyond its end.
+    Packed sequences have `total // BLOCK + sequences` tiles: the first one of a sequence is the tile in which it
+    begins, counted with one more for each sequence before it. So nobody has to know the longest; the last tile of a
+    sequence may lie beyond its end.
     """
     if VARLEN:
         head = program % heads
@@ -74,11 +74,11 @@ def _queries_of(
 @triton.jit
 def _extent(offsets_ptr, sequence, length, VARLEN: tl.constexpr):
     """Return where a sequence begins along the axis of tokens, and its length."""
+    first = 0
     if VARLEN:
         first = tl.load(offsets_ptr + sequence)
-        return first, tl.load(offsets_ptr + sequence + 1) - first
-    else:
-        return 0, length
+        length = tl.load(offsets_ptr + sequence + 1) - first
+    return first, length
 
 
 @triton.jit
@@ -96,10 +96,10 @@ def _vectors(strides, sequence, head, token, lanes):
 @triton.jit
 def _last_seen(query, queries, keys, CAUSAL: tl.constexpr):
     """Return the last key that each query sees: where causal, the last query sees all, the one before a key less."""
+    last = tl.zeros_like(query) + (keys - 1)
     if CAUSAL:
-        return tl.minimum(query + (keys - queries), keys - 1)
-    else:
-        return tl.zeros_like(query) + (keys - 1)
+        last = tl.minimum(query + (keys - queries), last)
+    return last
 
 
 @triton.jit
@@ -116,11 +116,11 @@ def _weights(q, k, v, grad, lse, delta, seen, scale, softcap, CAPPED: tl.constex
     logits = _logits(q, k, scale, softcap, CAPPED)
     p = tl.where(seen, tl.exp(logits - lse), 0.0)
     centred = tl.dot(grad, tl.trans(v), input_precision="ieee") - delta
+    sloped = p
     if CAPPED:
         capped = logits / softcap
-        return p, centred, p * (1.0 - capped * capped)
-    else:
-        return p, centred, p
+        sloped = p * (1.0 - capped * capped)
+    return p, centred, sloped
 
 
 @triton.jit
@@ -231,9 +231,7 @@ def _grad_query_kernel(
         in_tile = (key < keys)[:, None] & in_dim
         k = tl.load(k_at, mask=in_tile, other=0.0)
         v = tl.load(v_at, mask=in_tile, other=0.0)
-        p, centred, sloped = _weights(
-            q, k, v, grad, lse, delta[:, None], key[None, :] <= last, scale, softcap, CAPPED
-        )
+        p, centred, sloped = _weights(q, k, v, grad, lse, delta[:, None], key[None, :] <= last, scale, softcap, CAPPED)
         sum_p += tl.sum(p, 1)
         sum_ds += tl.sum(p * centred, 1)
         grad_q = tl.dot((sloped * centred).to(k.dtype), k, grad_q, input_precision="ieee")
@@ -259,9 +257,7 @@ def _grad_key_kernel(
     CAUSAL: tl.constexpr, CAPPED: tl.constexpr, VARLEN: tl.constexpr,
     GROUP: tl.constexpr, BLOCK_QUERIES: tl.constexpr, BLOCK_KEYS: tl.constexpr, BLOCK_DIM: tl.constexpr,
 ):  # fmt: skip
-    sequence, kv_head, start = _task(
-        tl.program_id(0), cu_seqlens_k_ptr, sequences, kv_heads, keys, BLOCK_KEYS, VARLEN
-    )
+    sequence, kv_head, start = _task(tl.program_id(0), cu_seqlens_k_ptr, sequences, kv_heads, keys, BLOCK_KEYS, VARLEN)
     kv_head = tl.cast(kv_head, tl.int64)
     first_query, queries = _extent(cu_seqlens_q_ptr, sequence, queries, VARLEN)
     first_key, keys = _extent(cu_seqlens_k_ptr, sequence, keys, VARLEN)
@@ -328,7 +324,7 @@ def forward(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Attend from q `[..., heads, queries, head_dim]` to k and v `[..., kv_heads, keys, head_dim]`.
 
-    With offsets, both `[sequences + 1]`, q is `[total_q, heads, head_dim]`, k and v are `[total_k, kv_heads, head_dim]`.
+    With offsets, both `[sequences + 1]`, q is `[total_q, heads, head_dim]`, k and v `[total_k, kv_heads, head_dim]`.
 
     Returns:
         The output, of q's shape and dtype, and the log of the sum of exponentials, in float32 and without head_dim.
@@ -399,7 +395,7 @@ def _launch(
 
 
 def _by_sequence(x: torch.Tensor, rank: int, offsets: Offsets | None) -> torch.Tensor:
-    """View x as `[sequence, head, token, ...]`, of rank 3 with head_dim and 2 without; copy only where there is no view.
+    """View x as `[sequence, head, token, ...]`, of rank 3 with head_dim and 2 without; copy where there is no view.
 
     Packed tensors are the same for every sequence: stride 0.
     """
