@@ -150,8 +150,9 @@ EXPECTED: Mapping[str, Expect] = {
     "masked_tile": Expect(
         fails=frozenset({("determinism", "out"), ("memory", "out")}),
         says="poisoned allocations",
-        only="cols=1",
+        only=",cols=1;",
         perhaps=_pairs("out", "numerics, structure"),
+        triggers=("rows=3,cols=1;",),
     ),
     "maximum_from_zero": Expect(
         fails=frozenset({("structure", "out")}),
@@ -195,17 +196,18 @@ EXPECTED: Mapping[str, Expect] = {
         fails=frozenset({("numerics", "out"), ("memory", "u_ptr")}),
         says="elements",
         among="keys=3,parts=5,queries=129;normal",
-        perhaps=AT_ZERO,
+        perhaps=AT_ZERO | _pairs("out", "determinism"),
+        triggers=("keys=3,parts=5,queries=129;normal", ";highest;"),
     ),
     "no_queries": Expect(
         fails=frozenset({("numerics", "grad k"), ("memory", "u_ptr")}),
         says="elements",
         among="queries=3,parts=5,keys=129;normal",
-        perhaps=AT_ZERO,
+        perhaps=AT_ZERO | _pairs("grad k", "determinism"),
     ),
     "padded_batch": Expect(
         fails=frozenset({("numerics", "out"), ("memory", "x_ptr")}),
-        says="elements",
+        says="of x_ptr, whose memory ends at 129",
         among="parts=5,tokens=129;normal",
         perhaps=_pairs("out", "structure, determinism, library"),
     ),
