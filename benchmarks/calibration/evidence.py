@@ -207,8 +207,8 @@ def _bias(item: Measured, seen: Seen, case: Case, limits: Any) -> float:
     if item.dtype in WIDE and reference.upward_error * math.sqrt(reference.count) > allowed:
         return 0.0
     ways = (
-        (target.outward, target.outward_error, reference.outward),
-        (target.upward, target.upward_error, reference.upward),
+        (target.outward, max(target.outward_error, target.outward_by_rows), reference.outward),
+        (target.upward, max(target.upward_error, target.upward_by_rows), reference.upward),
     )
     return max(
         min(_over(abs(mean), bias.SIGNIFICANT * error), _over(max(abs(mean) - abs(other), 0.0), allowed))

@@ -54,8 +54,8 @@ class Bias:
 
     def _judge(self, item: Measured, target: Means, reference: Means, allowed: float) -> Finding:
         ways = (
-            ("away from zero", target.outward, target.outward_error, reference.outward),
-            ("upwards", target.upward, target.upward_error, reference.upward),
+            ("away from zero", target.outward, max(target.outward_error, target.outward_by_rows), reference.outward),
+            ("upwards", target.upward, max(target.upward_error, target.upward_by_rows), reference.upward),
         )
         way, mean, error, beside = max(ways, key=lambda each: _excess(each[1], each[2], each[3], allowed))
         spread = _spread(reference) if item.dtype in WIDE else 0.0
@@ -77,8 +77,11 @@ class Bias:
         )
 
     def controls(self) -> tuple[Control, ...]:
-        def means(outward: float, error: float = 0.005) -> Means:
-            return Means(count=4096, distinct=64, outward=outward, outward_error=error, upward=0.0, upward_error=error)
+        def means(outward: float, error: float = 0.005, by_rows: float = 0.0) -> Means:
+            return Means(
+                count=4096, distinct=64, outward=outward, outward_error=error, upward=0.0, upward_error=error,
+                outward_by_rows=by_rows,
+            )  # fmt: skip
 
         even = means(0.001)
         shifted, steady, noisy = means(20.0, error=0.3), means(0.1, error=0.05), means(0.1, error=0.3)
@@ -91,6 +94,8 @@ class Bias:
             ("less of it than the reference", Verdict.PASS, means(-0.15), means(-0.42), "bfloat16"),
             ("as much of it, the other way", Verdict.PASS, means(-0.16), means(0.14), "bfloat16"),
             ("far more of it than the reference", Verdict.FAIL, means(-0.5), means(0.14), "bfloat16"),
+            ("a few rows of which each is off as one", Verdict.PASS, means(-0.2, by_rows=0.05), even, "bfloat16"),
+            ("all rows are off alike", Verdict.FAIL, means(-0.5, by_rows=0.01), even, "bfloat16"),
             ("too few elements to tell", Verdict.PASS, means(-0.2, error=0.05), even, "bfloat16"),
         )
         return tuple(

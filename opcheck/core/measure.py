@@ -77,7 +77,7 @@ def measure(
         reference_max_ulp=float(_where(judged, error_f / step).max()),
         existing_excess=_excess(error_t, g, compared, existing),
         slices=slices_of(error_t, error_f, _where(judged, g.abs()), shape, fmt, scale),
-        bias=bias_of(t, g, trio.r, step, compared, fmt),
+        bias=bias_of(t, g, trio.r, step, compared, fmt, shape[-1] if shape else 1),
         reference_bias=bias_of(f, g, trio.r, step, judged, fmt),
         worst=tuple(trio.element(int(at)) for at, error in zip(top.indices, top.values, strict=True) if error > 0),
     )

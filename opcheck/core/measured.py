@@ -65,6 +65,8 @@ class Bias:
         distinct: Distinct values of `|golden|` among them, at most counted up to 64.
         outward, outward_error: Mean of `e * sign(golden)` and its standard error; negative is towards zero.
         upward, upward_error: Mean of `e` and its standard error.
+        outward_by_rows, upward_by_rows: The same standard errors where rows are independent of each other, but not the
+            elements of one; 0 where there are no rows.
     """
 
     count: int
@@ -73,6 +75,8 @@ class Bias:
     outward_error: float
     upward: float
     upward_error: float
+    outward_by_rows: float = 0.0
+    upward_by_rows: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

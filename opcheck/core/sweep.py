@@ -13,7 +13,7 @@ from opcheck.core.tiles import Tile
 BEYOND_GRID = 65_537  # a grid's y and z axes end at 65,535, and 16-bit counters with them
 PRIMES = (13, 509)  # of a dimension that is not reduced, and of one that is
 RANKS = ((2,), (2, 1), (2, 1, 3))  # leading dimensions, up to five in all with two that have names
-ROOM = 1 << 14  # elements; with more the other dimensions are as small as they may be
+ROOM = 1 << 14  # elements; with more the other dimensions are smaller, and in the end as small as they may be
 MOST_TILES = {"quick": 1, "standard": 2, "full": 6}  # observed tiles of a dimension that are tried
 
 
@@ -56,17 +56,19 @@ def shapes_of(contract: Contract, level: Level, tiles: Iterable[Tile] = ()) -> I
 
 
 def several_tiles(contract: Contract, tiles: Iterable[Tile]) -> Dims | None:
-    """Return a shape with more than two tiles along every dimension at once, None where no tile is known."""
+    """Return a shape with more than two tiles along every dimension at once, None where no tile is known.
+
+    A block that covers a whole dimension is no tile of it: there are never several.
+    """
     largest: dict[str, int] = {}
     for tile in tiles:
-        if not tile.flat:
+        if not (tile.flat or tile.whole):
             largest[tile.dim] = max(tile.size, largest.get(tile.dim, 0))
     if not largest:
         return None
-    base = _sized(contract, 3, 37)
-    for times in (2, 1):
+    for other, times in ((3, 2), (3, 1), (1, 2), (1, 1)):
         sizes = {name: legal(contract, name, times * size + 1) for name, size in largest.items()}
-        dims = Dims({**base, **sizes})
+        dims = Dims({**_sized(contract, other, 37), **sizes})
         if math.prod(dims.values()) <= INTERPRETED_ELEMENTS:
             return dims
     return None
@@ -86,10 +88,13 @@ def _tiles(contract: Contract, level: Level, observed: tuple[Tile, ...]) -> tupl
 
 def _around(contract: Contract, tile: Tile, size: int) -> Dims:
     smallest = _sized(contract, 1, 1)
-    dims = (smallest if tile.flat else _sized(contract, 3, 37)).with_size(tile.dim, legal(contract, tile.dim, size))
-    if math.prod(dims.values()) > ROOM:
-        dims = smallest.with_size(tile.dim, dims[tile.dim])
-    return dims
+    wanted = legal(contract, tile.dim, size)
+    # What is reduced goes last: over a single element there is little to get wrong.
+    for base in () if tile.flat else (_sized(contract, other, 37) for other in (3, 2, 1)):
+        dims = base.with_size(tile.dim, wanted)
+        if math.prod(dims.values()) <= ROOM:
+            return dims
+    return smallest.with_size(tile.dim, wanted)
 
 
 def _sized(contract: Contract, other: int, along: int) -> Dims:

@@ -30,6 +30,7 @@ class Tile:
 
     Attributes:
         flat: Whether it runs over all dimensions flattened into one.
+        whole: Whether it always covers the whole dimension; its size is then where to look at its edges.
         kernel, constant, place: Where it was read.
         how: How it was found.
     """
@@ -37,6 +38,7 @@ class Tile:
     dim: str
     size: int
     flat: bool = False
+    whole: bool = False
     kernel: str = ""
     constant: str = ""
     place: str = ""
@@ -175,12 +177,13 @@ class _Series:
             return None
         if most < _next_power(along[-1][0]):
             return self._tile(constant, dim, most, "the most that it grows to")
-        return self._tile(constant, dim, WHOLE, "it covers the whole dimension")
+        return self._tile(constant, dim, WHOLE, "it covers the whole dimension", whole=True)
 
-    def _tile(self, constant: str, dim: str, size: int, how: str, *, flat: bool = False) -> Tile:
+    def _tile(self, constant: str, dim: str, size: int, how: str, *, flat: bool = False, whole: bool = False) -> Tile:
         launch = self._launch
         return Tile(
-            dim=dim, size=size, flat=flat, kernel=launch.kernel, constant=constant, place=launch.place, how=how
+            dim=dim, size=size, flat=flat, whole=whole, kernel=launch.kernel, constant=constant, place=launch.place,
+            how=how,
         )  # fmt: skip
 
 

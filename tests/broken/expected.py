@@ -55,6 +55,7 @@ def _pairs(tensor: str, checks: str) -> frozenset[Pair]:
 
 
 ODD = "rows=5,cols=129;normal"
+AT_ZERO = frozenset({("structure", "the case")})  # an empty tensor has no address: what is read of it is read at 0
 
 EXPECTED: Mapping[str, Expect] = {
     "accumulator_fp16": _expect("numerics", "out", "target 3", among="cols=4096"),
@@ -150,6 +151,13 @@ EXPECTED: Mapping[str, Expect] = {
     "masked_row": _expect(
         "structure", "out", "NaN where golden is finite: 129 of 645, at [0, 0]: golden 0", only=";masked;"
     ),
+    "masked_tile": Expect(
+        fails=frozenset({("determinism", "out"), ("memory", "out")}),
+        says="poisoned allocations",
+        only=",cols=1;",
+        perhaps=_pairs("out", "numerics, structure"),
+        triggers=("rows=3,cols=1;",),
+    ),
     "maximum_from_zero": Expect(
         fails=frozenset({("structure", "out")}),
         says="Inf missing: 1 of 5, at [0]: golden -inf",
@@ -188,6 +196,25 @@ EXPECTED: Mapping[str, Expect] = {
     ),
     "output_dtype": _expect("structure", "out", "dtype float32 should be float16", among=ODD),
     "padded_lanes": _expect("numerics", "out", "5 of 5 elements", among="large_mean"),
+    "no_keys": Expect(
+        fails=frozenset({("numerics", "out"), ("memory", "u_ptr")}),
+        says="elements",
+        among="keys=3,parts=5,queries=129;normal",
+        perhaps=AT_ZERO | _pairs("out", "determinism"),
+        triggers=("keys=3,parts=5,queries=129;normal", ";highest;"),
+    ),
+    "no_queries": Expect(
+        fails=frozenset({("numerics", "grad k"), ("memory", "u_ptr")}),
+        says="elements",
+        among="queries=3,parts=5,keys=129;normal",
+        perhaps=AT_ZERO | _pairs("grad k", "determinism"),
+    ),
+    "padded_batch": Expect(
+        fails=frozenset({("numerics", "out"), ("memory", "x_ptr")}),
+        says="of x_ptr, whose memory ends at 129",
+        among="parts=5,tokens=129;normal",
+        perhaps=_pairs("out", "structure, determinism, library"),
+    ),
     "page_offset": _expect("numerics", "out", "387 of 387 elements", among="rows=3,slots=5,cols=129;normal"),
     "rank_assumed": _expect("numerics", "grad x", "222 of 222 elements", among="...0=2,rows=3,cols=37", only="...0="),
     "refuses_size": _expect("structure", "the case", "cols is 129, it should be a multiple of 8", among=ODD),

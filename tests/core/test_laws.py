@@ -210,10 +210,10 @@ def signed_errors(values, golden, name):
     return len(upward), summary(outward), summary(upward)
 
 
-def bias(values, golden, name, compared=None):
+def bias(values, golden, name, compared=None, cols=1):
     fmt, g = FORMATS[name], torch.tensor(golden, dtype=torch.float64)
     chosen = torch.ones(len(golden), dtype=torch.bool) if compared is None else compared
-    return bias_of(torch.tensor(values, dtype=torch.float64), g, round_to(g, fmt), ulp(g, fmt), chosen, fmt)
+    return bias_of(torch.tensor(values, dtype=torch.float64), g, round_to(g, fmt), ulp(g, fmt), chosen, fmt, cols)
 
 
 @settings(max_examples=15, deadline=None)
@@ -240,6 +240,26 @@ def test_truncation_is_a_bias_and_rounding_is_none():
     rounded = round_to(torch.tensor(golden, dtype=torch.float64), FORMATS["bfloat16"]).tolist()
     right = bias(rounded, golden, "bfloat16")
     assert (right.outward, right.upward, right.outward_error) == (0.0, 0.0, 0.0)
+
+
+def test_rows_that_are_off_as_one_are_so_many_draws_and_not_so_many_elements():
+    """Of 16 rows of 32, off by +1/4 or -1/4 ulp each, 10 go up."""
+    golden = [1 + k * 2.0**-10 for k in range(512)]
+    shifts = [0.25 if row % 3 else -0.25 for row in range(16)]
+    values = [g + shifts[k // 32] * 2.0**-23 for k, g in enumerate(golden)]
+    got = bias(values, golden, "float32", cols=32)
+    mean = sum(shifts) / 16
+    by_hand = math.sqrt(sum((shift - mean) ** 2 for shift in shifts) / 15 / 16)
+    assert got.upward == pytest.approx(mean)
+    assert got.upward_by_rows == got.outward_by_rows == pytest.approx(by_hand)
+    assert got.upward_by_rows == pytest.approx(got.upward_error * math.sqrt(32), rel=0.05)
+    assert bias(values, golden, "float32").upward_by_rows == 0.0
+
+
+def test_rows_that_are_all_off_alike_stay_a_bias():
+    golden = [1 + k * 2.0**-10 for k in range(512)]
+    got = bias([g + 0.25 * 2.0**-23 for g in golden], golden, "float32", cols=128)
+    assert (got.upward, got.upward_by_rows) == (0.25, 0.0)
 
 
 def test_too_few_elements_or_too_few_values_have_no_bias():

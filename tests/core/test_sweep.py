@@ -48,6 +48,28 @@ def test_several_tiles_along_every_dimension_at_once():
     assert several_tiles(NORM, (Tile(dim="cols", size=64, flat=True),)) is None
 
 
+def test_a_block_that_covers_a_dimension_is_no_tile_of_several():
+    found = several_tiles(NORM, (Tile(dim="cols", size=64, whole=True), Tile(dim="rows", size=16)))
+    assert found == Dims(rows=33, cols=37)
+
+
+def test_other_dimensions_shrink_before_the_reduced_one_does():
+    """Five dimensions are too much at 3 each: 3 * 3 * 17 * 16 * 37 is beyond the room, 17 * 16 * 37 is not."""
+    attention = Contract(
+        name="ops::attention", kind="attention", dtypes=("float32",),
+        dims=("kv_heads", "group", "queries", "head_dim", "keys"), reduces=("keys",), smallest={"head_dim": 16},
+        tiles={"queries": (16,), "keys": (64,)},
+    )  # fmt: skip
+    base = Dims(kv_heads=1, group=1, queries=1, head_dim=16, keys=1)
+    assert list(shapes_of(attention, "quick")) == [
+        base,
+        Dims({**base, "queries": 17, "keys": 37}),
+        Dims(kv_heads=2, group=2, queries=2, head_dim=16, keys=65),
+    ]
+    tiles = (Tile(dim="queries", size=16), Tile(dim="keys", size=64))
+    assert several_tiles(attention, tiles) == Dims({**base, "queries": 17, "keys": 65})
+
+
 def test_a_flat_tile_is_met_with_the_other_dimensions_at_their_smallest():
     flat = [
         dims for dims in shapes_of(NORM, "standard", (Tile(dim="cols", size=512, flat=True),)) if dims["cols"] > 500
