@@ -40,12 +40,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-n", dest="workers", type=_count, default=0, metavar="N", help="workers (default: the cores)")
     parser.add_argument("-x", "--exitfirst", action="store_true", help="stop at the first case that may not merge")
     parser.add_argument("--co", "--collect-only", dest="collect", action="store_true", help="print the cases and stop")
-    parser.add_argument(
-        "--timeout", type=_seconds, default=60.0, metavar="SECONDS", help="longest silence of a worker (default: 60)"
-    )
+    add_timeout(parser)
     parser.add_argument("--durations", type=_count_or_none, default=0, metavar="N", help="print the N slowest cases")
     add_backend(parser)
     add_output(parser)
+
+
+def add_timeout(parser: argparse.ArgumentParser) -> None:
+    """Declare `--timeout`."""
+    parser.add_argument(
+        "--timeout", type=seconds, default=60.0, metavar="SECONDS", help="longest silence of a worker (default: 60)"
+    )
 
 
 def add_backend(parser: argparse.ArgumentParser) -> None:
@@ -118,13 +123,18 @@ def _slowest(report: AuditReport) -> list[CaseReport]:
     return sorted((case for op in report.ops for case in op.cases), key=lambda case: -case.seconds)
 
 
-def _seconds(text: str) -> float:
-    seconds = _number(text)
-    if not 0 < seconds <= LONGEST_TIMEOUT:
+def seconds(text: str) -> float:
+    """Read a flag's number of seconds.
+
+    Raises:
+        ArgumentTypeError: It is none, or not in range.
+    """
+    number = _number(text)
+    if not 0 < number <= LONGEST_TIMEOUT:
         raise argparse.ArgumentTypeError(
             f"{text!r} should be a number of seconds, more than 0 and at most {LONGEST_TIMEOUT}"
         )
-    return seconds
+    return number
 
 
 def _budget(text: str) -> float:
