@@ -71,6 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
             return ExitStatus.NOTHING
         found = Smallest(shrunk=Shrunk(case=case, tried=0, whole=True), finding=finding)
         if arguments.shrink:
+            say(f"{finding.check} of {finding.tensor} fails; shrinking for at most {arguments.shrink_seconds:g} s")
             found = smallest(session, case, finding, arguments.shrink_seconds)
         described = about(session, found.shrunk.case, case, found.finding, bisect=arguments.bisect)
         try:

@@ -69,7 +69,10 @@ def _capture(payload: Mapping[str, Any], item: Mapping[str, Any]) -> dict[str, A
         return {"not": "the target is no torch.library op"}
     try:
         with kept():
-            captured = _Capture(spec, case, item, payload).captured()
+            capture = _Capture(spec, case, item, payload)
+            if capture.random:
+                return {"not": "the op is declared random, so no stored values are the right ones"}
+            captured = capture.captured()
     except (RoleFailed, OpcheckError) as error:
         return {"not": str(error)}
     return {"captured": to_json(captured)}
@@ -120,6 +123,11 @@ class _Capture:
         self._memory: dict[str, Tensor] = {}
         self._keep: list[Tensor] = []
 
+    @property
+    def random(self) -> bool:
+        """Whether no values can be stored to compare with."""
+        return self._contract.random and self._question() == "values"
+
     def captured(self) -> Captured:
         """Return all that the script needs; what is large goes into the file."""
         call = prepared(self._spec, self._case, "target", self._device)
@@ -134,7 +142,8 @@ class _Capture:
         upstream = self._upstream(reference) if backward and leaves else {}
         narrow |= any(dtype_name(value.dtype) in NARROW for value in reference.outputs.values())
         more: dict[str, Any] = {"leaves": leaves if upstream else {}, "upstream": upstream}
-        more["mutated"] = {name: self._names.of(name) for name, _ in call.tensors() if name in self._spec.mutated}
+        written = [name for name, _ in call.tensors() if name.partition("[")[0] in self._spec.mutated]
+        more["mutated"] = {name: self._names.of(name) for name in written}
         if question != "returns":
             more |= self._expect(reference, question)
         return self._finish(question, arguments=arguments, narrow=narrow, **more)

@@ -101,6 +101,9 @@ try:
 except Exception as error:
     print(f"the op raised {{type(error).__name__}}, as it should: {{error}}")
     sys.exit(0)
+except SystemExit:
+    print("the op ends the process instead of raising")
+    sys.exit(1)
 print(f"the op should raise, and answered {{answer}}")
 sys.exit(1)
 """
