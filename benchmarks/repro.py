@@ -83,7 +83,7 @@ def _reproduced(session, case, finding, seconds, folder):
         "pair": f"{finding.check} of {finding.tensor}",
         "before": case,
         "after": found.shrunk.case,
-        "ratio": elements(found.shrunk.case) / max(1, elements(case)),
+        "ratio": elements(found.shrunk.case) / elements(case) if elements(case) else None,
         "tried": found.shrunk.tried,
         "whole": found.shrunk.whole,
         "seconds": shrinking,
@@ -102,14 +102,15 @@ def _reproduced(session, case, finding, seconds, folder):
 def _line(row):
     state = "reproduced" if row["shows"] else f"NOT REPRODUCED ({row['said'][-200:]})"
     twin = "" if row["twin"] == 0 else f"; TWIN EXITS {row['twin']} ({row['twin_said']})"
+    ratio = "" if row["ratio"] is None else f"{row['ratio']:.2g} of the elements, "
     return (
-        f"{row['name']}: {row['pair']}: {row['after'].id}, {row['ratio']:.2g} of the elements, {row['tried']} runs in "
+        f"{row['name']}: {row['pair']}: {row['after'].id}, {ratio}{row['tried']} runs in "
         f"{row['seconds']:.1f} s{'' if row['whole'] else ' (cut short)'}; {state} by {row['way']}{twin}"
     )
 
 
 def _told(rows, mechanisms, seconds):
-    ratios = [row["ratio"] for row in rows]
+    ratios = [row["ratio"] for row in rows if row["ratio"] is not None] or [1.0]
     ways = Counter(row["way"] for row in rows)
     shown, right = sum(row["shows"] for row in rows), sum(row["twin"] == 0 for row in rows)
     print(
