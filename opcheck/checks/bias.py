@@ -73,7 +73,12 @@ class Bias:
             law=self.law,
             detail=detail,
             looks_like=_meaning(way, mean) if wrong else "",
-            numbers={"bias": mean, "bias_error": error, "reference_bias": beside},
+            numbers={
+                "bias": mean,
+                "bias_error": error,
+                "reference_outward": reference.outward,
+                "reference_upward": reference.upward,
+            },
         )
 
     def controls(self) -> tuple[Control, ...]:

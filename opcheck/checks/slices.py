@@ -88,7 +88,13 @@ class Slices:
             law=self.law,
             detail=detail,
             looks_like="one slice that is skipped, stale or scaled, beside a larger one that hides it" if wrong else "",
-            numbers={"slice_error": worst.worst_error, "slice_allowed": allowed, "slice_share": worst.judged_share},
+            numbers={
+                "slice_error": worst.worst_error,
+                "slice_allowed": allowed,
+                "slice_share": worst.judged_share,
+                "axis": float(worst.axis),
+                "quotient": factor * worst.reference_quotient,
+            },
         )
 
     def controls(self) -> tuple[Control, ...]:

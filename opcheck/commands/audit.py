@@ -42,12 +42,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-x", "--exitfirst", action="store_true", help="stop at the first case that may not merge")
     parser.add_argument("--co", "--collect-only", dest="collect", action="store_true", help="print the cases and stop")
     parser.add_argument(
-        "--timeout", type=_seconds, default=60.0, metavar="SECONDS", help="longest silence of a worker (default: 60)"
-    )
-    parser.add_argument(
         "--sanitize", type=_names, default=(), metavar="TOOL,...",
         help=f"run small cases under {', '.join(TOOLS)} instead, and no other check (cuda only)",
     )  # fmt: skip
+    add_timeout(parser)
     parser.add_argument("--durations", type=_count_or_none, default=0, metavar="N", help="print the N slowest cases")
     parser.add_argument(
         "--coverage", action="store_true",
@@ -55,6 +53,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     add_backend(parser)
     add_output(parser)
+
+
+def add_timeout(parser: argparse.ArgumentParser) -> None:
+    """Declare `--timeout`."""
+    parser.add_argument(
+        "--timeout", type=seconds, default=60.0, metavar="SECONDS", help="longest silence of a worker (default: 60)"
+    )
 
 
 def add_backend(parser: argparse.ArgumentParser) -> None:
@@ -136,13 +141,18 @@ def _names(text: str) -> tuple[str, ...]:
     return names
 
 
-def _seconds(text: str) -> float:
-    seconds = _number(text)
-    if not 0 < seconds <= LONGEST_TIMEOUT:
+def seconds(text: str) -> float:
+    """Read a flag's number of seconds.
+
+    Raises:
+        ArgumentTypeError: It is none, or not in range.
+    """
+    number = _number(text)
+    if not 0 < number <= LONGEST_TIMEOUT:
         raise argparse.ArgumentTypeError(
             f"{text!r} should be a number of seconds, more than 0 and at most {LONGEST_TIMEOUT}"
         )
-    return seconds
+    return number
 
 
 def _budget(text: str) -> float:

@@ -35,10 +35,20 @@ def slices_of(
     )
 
 
+def slice_scale(largest: Tensor, scale: float) -> Tensor:
+    """Return the scale `[*F]` to which fibres are held, given their largest `|golden|` `[*F]` and the tensor's."""
+    return largest.clamp_min(SMALLEST_SCALE * scale)
+
+
+def slice_floor(scale: Tensor, fmt: Format) -> Tensor:
+    """Return the error of one rounding in fibres of that scale `[*F]`."""
+    return fmt.unit * scale + fmt.smallest_subnormal / 2
+
+
 def _along(axis: int, error_t: Tensor, error_f: Tensor, magnitude: Tensor, fmt: Format, scale: float) -> AxisSlices:
     worst_t, worst_f, size = (item.amax(dim=axis) for item in (error_t, error_f, magnitude))
-    s = size.clamp_min(SMALLEST_SCALE * scale)
-    f = fmt.unit * s + fmt.smallest_subnormal / 2
+    s = slice_scale(size, scale)
+    f = slice_floor(s, fmt)
     quotient = (worst_f - f).clamp_min(0.0) / s
     judged = (quotient <= TRIGGER) & (f <= TRIGGER * s)
     nothing = torch.zeros_like(s)

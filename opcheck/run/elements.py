@@ -9,7 +9,7 @@ from torch import Tensor
 
 from opcheck.core.case import Case
 from opcheck.core.floats import ulp, upcast_exact
-from opcheck.core.formats import format_of
+from opcheck.core.formats import Format, format_of
 from opcheck.core.measured import Element
 from opcheck.core.outcome import ElementErrorsOf
 from opcheck.core.spec import OpSpec
@@ -71,24 +71,13 @@ def input_conditions(spec: OpSpec, case: Case, device: torch.device) -> Conditio
 def element_errors(
     name: str, target: Tensor, reference: Tensor, golden: Tensor, condition: Tensor, max_ulp: float
 ) -> ElementErrorsOf:
-    """Count the elements of `target` `[*S]` that neither their inputs' rounding nor the reference's error explains.
-
-    Wide types: the first allowance is `max_ulp * (ulp(g) + ulp(1) * condition)`, the second `32 E + ulp(g)` with E the
-    largest error of the reference among the elements nearest in magnitude. Narrow types, computed in FP32:
-    `max_ulp * ulp(g) + 2^-22 max|g|`, for what is left of `1 + erf(x)` at x = -5 is FP32 noise.
-    """
+    """Count the elements of `target` `[*S]` that neither their inputs' rounding nor the reference's error explains."""
     fmt = format_of(target.dtype)
     shape = tuple(target.shape)
     t, f, g = (upcast_exact(item.detach()).reshape(-1) for item in (target, reference, golden))
     judged = t.isfinite() & f.isfinite() & g.isfinite()
     error_t, error_f = (torch.where(judged, (item - g).abs(), torch.zeros_like(g)) for item in (t, f))
-    step = torch.where(judged, ulp(g, fmt), torch.ones_like(g))
-    if fmt.wide:
-        first = max_ulp * (step + 2 * fmt.unit * condition.reshape(-1).nan_to_num(nan=0.0))
-        second = ON_REFERENCE * _nearby(error_f, g) + step
-    else:
-        noise = NARROW_NOISE * torch.where(judged, g.abs(), torch.zeros_like(g)).max()
-        first = second = max_ulp * step + noise
+    first, second = allowance(g, error_f, condition.reshape(-1), fmt, max_ulp)
     allowed = torch.maximum(first, second)
     ratio = error_t / allowed
     at = int(ratio.argmax())
@@ -100,6 +89,22 @@ def element_errors(
         excess=float(ratio[at]),
         worst=Element(index=index, golden=float(g[at]), reference=float(f[at]), target=float(t[at])),
     )
+
+
+def allowance(g: Tensor, error: Tensor, condition: Tensor, fmt: Format, max_ulp: float) -> tuple[Tensor, Tensor]:
+    """Return the two errors that elements `[n]` are allowed, either of which is enough.
+
+    Wide types: the first is `max_ulp * (ulp(g) + ulp(1) * condition)`, the second `32 E + ulp(g)` with E the largest
+    `error` of the reference among the elements nearest in magnitude. Narrow types, computed in FP32, have one:
+    `max_ulp * ulp(g) + 2^-22 max|g|`, for what is left of `1 + erf(x)` at x = -5 is FP32 noise.
+    """
+    finite = torch.where(g.isfinite(), g, torch.zeros_like(g))
+    step = ulp(finite, fmt)
+    if fmt.wide:
+        first = max_ulp * (step + 2 * fmt.unit * condition.nan_to_num(nan=0.0))
+        return first, ON_REFERENCE * _nearby(error, g) + step
+    first = max_ulp * step + NARROW_NOISE * finite.abs().max()
+    return first, first
 
 
 def _outputs(spec: OpSpec, call: Call, answer: Any) -> dict[str, Tensor]:
