@@ -17,10 +17,12 @@ from opcheck.core.behaviour import (
     SavedTensors,
     Watched,
 )
+from opcheck.core.composition import Composed
 from opcheck.core.draws import Drawing, Draws
 from opcheck.core.forms import Faked, FakeRun, Form
 from opcheck.core.measured import Element, Measured
 from opcheck.core.memory import Observe, Observed
+from opcheck.core.stress import Endured, Stressed
 
 Role = Literal["samples", "golden", "reference", "target"]
 
@@ -72,7 +74,7 @@ class Elementwise:
     max_ulp: float
 
 
-_Behavioural = Draws | Refuse | SavedTensors | Backwards | DoubleBackward | Autocast
+_Behavioural = Draws | Refuse | SavedTensors | Backwards | DoubleBackward | Autocast | Composed | Stressed
 Trial = Compare | Siblings | Repeat | Registration | Orders | Locate | Elementwise | FakeRun | Observe | _Behavioural
 
 
@@ -212,6 +214,7 @@ Evidence = (
     | Behaviour
     | Drawing
     | Observed
+    | Endured
 )
 
 

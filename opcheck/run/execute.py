@@ -14,6 +14,7 @@ from opcheck.backends.configs import configured, tuning
 from opcheck.backends.interpreter.order import ORDERS, program_order
 from opcheck.core.behaviour import REFUSAL, Autocast, Backwards, DoubleBackward, Refuse, SavedTensors, Watched
 from opcheck.core.case import Case
+from opcheck.core.composition import Captured, Checkpointed, Compiled, Packed, Transformed
 from opcheck.core.draws import Draws
 from opcheck.core.forms import FakeRun
 from opcheck.core.layouts import GRADIENT, layout_text, revalues_gradient
@@ -41,8 +42,10 @@ from opcheck.core.outcome import (
 )  # fmt: skip
 from opcheck.core.policy import Contract
 from opcheck.core.spec import OpSpec
+from opcheck.core.stress import Endure, Large, Reshape, SecondDevice, Streams
 from opcheck.errors import OpcheckError, OracleError
 from opcheck.run.autograd import Autograd
+from opcheck.run.composition import composed
 from opcheck.run.decoys import nearest_decoy
 from opcheck.run.draws import drawn
 from opcheck.run.elements import element_errors, input_conditions
@@ -57,6 +60,7 @@ from opcheck.run.poison import LARGE, NAN, poisoned
 from opcheck.run.pooling import pooled
 from opcheck.run.refusal import refusal
 from opcheck.run.roles import RoleFailed, Run, run_role, upstream
+from opcheck.run.stress import stressed
 
 Announce = Callable[[Case, str, Role], None]
 
@@ -124,6 +128,12 @@ class Executor:
                     return Returned(evidence=self._autograd(case).double_backward())
                 case Autocast():
                     return Returned(evidence=self._autograd(case).autocast(trial))
+                case Compiled() | Checkpointed() | Packed() | Transformed() | Captured():
+                    about = (self.spec, self.contract, case, self.device)
+                    return Returned(evidence=composed(*about, trial, self._announce))
+                case Endure() | Reshape() | Streams() | SecondDevice() | Large():
+                    about = (self.spec, self.contract, case, self.device)
+                    return Returned(evidence=stressed(*about, trial, self._announce))
                 case _:
                     assert_never(trial)
         except RoleFailed as failed:
