@@ -34,7 +34,7 @@ def endured(comparison: Comparison, *, steps: int, calls: int) -> Endured:
 def _many(comparison: Comparison, steps: int, calls: int) -> Counter:
     """Hold each call's inputs alive, so that no two calls have the same addresses, and hand out aliases of them.
 
-    Nothing is counted any more once a call gives something else.
+    The first call that gives something else is told, and no more are compared.
     """
     case = comparison.case
     held = [arguments(comparison.spec, case, comparison.device) for _ in range(WARM + steps * calls)]
@@ -45,9 +45,9 @@ def _many(comparison: Comparison, steps: int, calls: int) -> Counter:
     with aside():
         for at, call in enumerate(held):
             comparison.tell()
-            comparison.add(f"in call {at + 2}", _seeded(comparison, case, alias(call)), case)
-            if comparison.unlike:
-                return Counter(comparison.device)
+            found = _seeded(comparison, case, alias(call))
+            if not comparison.unlike:
+                comparison.add(f"in call {at + 2}", found, case)
             if at >= WARM - 1 and not (at + 1 - WARM) % calls:
                 counter.count()
     storages.clear()
