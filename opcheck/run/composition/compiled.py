@@ -16,6 +16,7 @@ from opcheck.core.composition import Compiler
 from opcheck.core.resized import resized
 from opcheck.core.spec import OpSpec
 from opcheck.run.comparison import Comparison, shortened, through
+from opcheck.run.composition.breathing import breathing
 from opcheck.run.composition.readiness import unready
 from opcheck.run.roles import RoleFailed
 
@@ -46,9 +47,9 @@ def compiled(comparison: Comparison, backend: Compiler) -> Behaviour:
             when = "" if same else f"with {', '.join(f'{k}={v}' for k, v in case.dims.items())} after another size"
             if not same and not _legal(comparison, case):
                 continue
-            comparison.tell()
             try:
-                found = comparison.run(spec, case)
+                with breathing(comparison.tell):
+                    found = comparison.run(spec, case)
             except RoleFailed as failed:
                 comparison.problem("the op", when, f"raises: {shortened(failed.raised.message)}")
                 break
