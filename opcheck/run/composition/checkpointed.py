@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -12,6 +13,7 @@ from opcheck.core.behaviour import Behaviour
 from opcheck.core.case import Case
 from opcheck.core.layouts import layout_text
 from opcheck.run.comparison import Comparison, arguments, forward, shortened, through
+from opcheck.run.failure import describe
 from opcheck.run.graphs import Graph
 from opcheck.run.roles import RoleFailed, setting
 
@@ -66,8 +68,6 @@ def _unpack(kept: tuple[torch.device, Tensor]) -> Tensor:
 
 def _transposed(comparison: Comparison) -> tuple[Case, ...]:
     """Return the case with all inputs transposed that may be, none where an input must be contiguous."""
-    from dataclasses import replace
-
     call = arguments(comparison.spec, comparison.case, comparison.device)
     names = [name for name, value in call.tensors() if value.dim() > 1 and value.dtype.is_floating_point]
     if not names or any(name.partition("[")[0] in comparison.contract.contiguous for name in names):
@@ -85,8 +85,6 @@ def _accumulated(graph: Graph) -> dict[str, Tensor | None]:
     Raises:
         RoleFailed: The backward raised.
     """
-    from opcheck.run.failure import describe
-
     cotangents = graph.cotangents()
     try:
         with setting("target", graph.spec.name):

@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.utils._pytree import tree_map
 
 from opcheck.core.behaviour import Behaviour
+from opcheck.core.case import Case
 from opcheck.core.composition import Compiler
 from opcheck.core.resized import resized
 from opcheck.core.spec import OpSpec
@@ -104,7 +105,7 @@ def _mutated_at(spec: OpSpec) -> frozenset[int | str]:
     return frozenset(key for name in spec.mutated for key in (name, places.get(name, name)))
 
 
-def _legal(comparison: Comparison, case: Any) -> bool:
+def _legal(comparison: Comparison, case: Case) -> bool:
     """Say whether the op takes another size as it is; a contract may know more than its limits of sizes say."""
     try:
         comparison.usual(case)
