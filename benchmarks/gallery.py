@@ -33,11 +33,11 @@ mechanism. `docs/limits.md` says which public reports are not here, and why. Wri
 
 def main() -> int:
     """Read the arguments, audit, print or write the table; return the exit status."""
+    from opcheck.core.policy import LEVELS
     from opcheck.session import Options, audit
     from tests.broken.expected import EXPECTED
 
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--level", default="standard")
     parser.add_argument("--budget", type=float, default=0.0, help="seconds an op for cases that combine options")
     parser.add_argument("--backend", default="cpu")
     parser.add_argument("-n", dest="workers", type=int, default=0)
@@ -46,22 +46,28 @@ def main() -> int:
     arguments = parser.parse_args()
     names = arguments.mechanisms or list(EXPECTED)
     started = time.perf_counter()
-    report = audit(
-        Options(
-            registry=GALLERY.parent / "registry.toml", level=arguments.level, backend=arguments.backend,
-            budget=arguments.budget, workers=arguments.workers,
-            ops=tuple(f"{twin}::{name}" for name in names for twin in ("broken", "right")),
+    reports = [
+        audit(
+            Options(
+                registry=GALLERY.parent / "registry.toml", level=level, backend=arguments.backend,
+                budget=arguments.budget, workers=arguments.workers,
+                ops=tuple(f"{twin}::{name}" for name in chosen for twin in ("broken", "right")),
+            )
         )
-    )  # fmt: skip
-    ops = {op.op: op for op in report.ops}
-    rows, problems = [], list(report.problems)
+        for level in LEVELS
+        if (chosen := [name for name in names if EXPECTED[name].level == level])
+    ]  # fmt: skip
+    ops = {op.op: op for report in reports for op in report.ops}
+    rows, problems = [], [problem for report in reports for problem in report.problems]
     for name in sorted(names):
         row, wrong = _row(name, EXPECTED[name], ops)
         rows.append(row)
         problems += wrong
-    cases = sum(len(op.cases) for op in report.ops)
+    cases = sum(len(op.cases) for op in ops.values())
+    full = sum(EXPECTED[name].level == "full" for name in names)
     measured = (
-        f"{len(names)} mechanisms, {cases} cases at level {arguments.level} on {report.environment['device']} in "
+        f"{len(names)} mechanisms, {full} of them at level full, {cases} cases on "
+        f"{reports[0].environment['device']} in "
         f"{time.perf_counter() - started:.0f} s; {len(problems)} deviations from what is expected."
     )
     page = HEAD.format(measured=measured) + "\n".join(rows) + "\n"

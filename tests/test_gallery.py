@@ -18,7 +18,8 @@ from .broken.expected import EXPECTED
 from .broken.judge import complaints, missed
 
 REGISTRY = Path(__file__).parent / "broken" / "registry.toml"
-OPS = tuple(f"{twin}::{name}" for name in EXPECTED for twin in ("broken", "right"))
+ORDINARY = tuple(name for name, want in EXPECTED.items() if want.level == "standard")
+FULL = tuple(name for name, want in EXPECTED.items() if want.level == "full")
 
 
 class Triggers(Session):
@@ -38,12 +39,19 @@ def _triggering(name: str, plan: Plan) -> Plan:
     return replace(plan, cases=tuple(dict.fromkeys(item for item in found if item is not None)))
 
 
+def audited(names, **options):
+    """An audit of mechanisms, each on the cases that trigger it."""
+    with Triggers.open(Options(registry=REGISTRY, backend="cpu", budget=0.0, ops=twins(names), **options)) as session:
+        return session.audit(Silent())
+
+
+def twins(names):
+    return tuple(f"{twin}::{name}" for name in names for twin in ("broken", "right"))
+
+
 @pytest.fixture(scope="module")
 def report():
-    """An audit of the whole gallery, each mechanism on the cases that trigger it."""
-    options = Options(registry=REGISTRY, backend="cpu", level="standard", budget=0.0, ops=OPS)
-    with Triggers.open(options) as session:
-        return session.audit(Silent())
+    return audited(ORDINARY, level="standard")
 
 
 @pytest.fixture(scope="module")
@@ -51,16 +59,22 @@ def ops(report):
     return {op.op: op for op in report.ops}
 
 
+@pytest.fixture(scope="module")
+def stressed():
+    # The first build of inductor on a machine is silent for minutes.
+    return {op.op: op for op in audited(FULL, level="full", timeout=300.0).ops}
+
+
 def test_the_gallery_itself_is_in_order(report, ops):
     assert report.problems == ()
     assert report.complete
     assert report.exit_status == 1
-    assert set(ops) == set(OPS)
+    assert set(ops) == set(twins(ORDINARY))
 
 
 def test_twins_promise_the_same():
     tables = tomllib.loads(REGISTRY.read_text())["op"]
-    assert set(tables) == set(OPS)
+    assert set(tables) == set(twins(EXPECTED))
     for name in EXPECTED:
         assert tables[f"broken::{name}"] == tables[f"right::{name}"]
 
@@ -71,15 +85,33 @@ def test_every_check_has_a_broken_kernel_that_nothing_else_catches():
     assert alone == set(all_checks()) - {SANITIZE}  # which watches compiled kernels only: benchmarks/cuda_broken
 
 
-@pytest.mark.parametrize("name", EXPECTED)
-def test_broken(name, ops):
-    op = ops[f"broken::{name}"]
+def is_caught(name, op):
     assert missed(EXPECTED[name], op) == "", "\n".join(complaints(op))
 
 
-@pytest.mark.parametrize("name", EXPECTED)
-def test_right(name, ops):
-    op = ops[f"right::{name}"]
+def passes(op):
     assert op.cases
     assert complaints(op) == []
     assert op.verdict is Verdict.PASS
+
+
+@pytest.mark.parametrize("name", ORDINARY)
+def test_broken(name, ops):
+    is_caught(name, ops[f"broken::{name}"])
+
+
+@pytest.mark.parametrize("name", ORDINARY)
+def test_right(name, ops):
+    passes(ops[f"right::{name}"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FULL)
+def test_broken_at_the_level_full(name, stressed):
+    is_caught(name, stressed[f"broken::{name}"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FULL)
+def test_right_at_the_level_full(name, stressed):
+    passes(stressed[f"right::{name}"])

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from opcheck.checks.gate import GateLimits, place, share, sibling_errors, threshold_of
+from opcheck.checks.behaviour import judged
+from opcheck.checks.gate import GateLimits, sibling_errors
 from opcheck.checks.protocol import Control, LimitsOf, Seen, Subject, answered, broken, compared, example
 from opcheck.core.behaviour import Autocast, Backwards, Behaviour, Different, DoubleBackward, Problem
 from opcheck.core.finding import Finding
@@ -87,23 +88,9 @@ class Autograd:
             yield self._judge(item, errors, limits(measured.dtype))
 
     def _judge(self, item: Different, errors: OracleError | None, limits: GateLimits) -> Finding:
-        measured, when = item.measured, item.when
-        of, _, tensor = measured.tensor.rpartition(" of ")  # "grad x of grad y" is about the gradient of y
-        if of:
-            when = f"{when}, {measured.tensor}"
-        if measured.exact or measured.misplaced or not measured.judged:
-            wrong = bool(measured.unequal or measured.misplaced)
-            detail = f"{when}: NaN, Inf or integers differ from golden's" if wrong else f"{when}: as golden"
-            return self._finding(tensor, Verdict.FAIL if wrong else Verdict.PASS, detail)
-        gate = threshold_of(measured, errors, limits)
-        figures = f"{when}: measured {measured.target_error:.1e}, allowed {gate.value:.1e} ({gate.parts})"
-        if measured.target_error <= max(gate.value if gate.gate_valid else 0.0, gate.absolute_floor):
-            return self._finding(tensor, Verdict.PASS, figures)
-        if not gate.gate_valid:
-            why = f"the reference itself is {share(gate.reference_relative_error)} of the scale from golden"
-            return self._finding(tensor, Verdict.PASS_WITH_LIMITATIONS, f"{when}: not judged: {why}")
-        worst = f", worst {place(measured.worst[0])}" if measured.worst else ""
-        return self._finding(tensor, Verdict.FAIL, figures + worst, _hint(item.when))
+        verdict, detail = judged(item, errors, limits)
+        tensor = item.measured.tensor.rpartition(" of ")[2]
+        return self._finding(tensor, verdict, detail, _hint(item.when) if verdict is Verdict.FAIL else "")
 
     def _problem(self, item: Problem) -> Finding:
         return self._finding(item.tensor, Verdict.FAIL, f"{item.when}: {item.detail}", _hint(item.when))

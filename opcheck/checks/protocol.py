@@ -104,8 +104,8 @@ def against_golden(subject: Subject) -> str:
     return f"the op is declared random: the check {RANDOMNESS} judges its values" if subject.contract.random else ""
 
 
-def example(kind: Any = "normalization", dtype: str = "float32", **dims: int) -> Subject:
+def example(kind: Any = "normalization", dtype: str = "float32", level: Level = "standard", **dims: int) -> Subject:
     """Return a subject for controls."""
     contract = Contract(name="ops::example", kind=kind, dtypes=(dtype,), dims=("rows", "cols"), reduces=("cols",))
     case = Case(op="ops::example", dtype=dtype, dims=Dims(dims or {"rows": 3, "cols": 129}))
-    return Subject(contract=contract, case=case, representative=True)
+    return Subject(contract=contract, case=case, level=level, representative=True)

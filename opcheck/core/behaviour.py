@@ -110,14 +110,16 @@ class Different:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Behaviour:
-    """Answer to `Backwards`, `DoubleBackward` and `Autocast`.
+    """Answer to `Backwards`, `DoubleBackward`, `Autocast` and the trials of composition.
 
     Attributes:
         equal: Tensors that came back with the bits of the ordinary run.
         notes: What a reader should know, such as `double backward raises`.
+        uncovered: What could not be tried, and why.
     """
 
     problems: tuple[Problem, ...] = ()
     different: tuple[Different, ...] = ()
     equal: int = 0
     notes: tuple[str, ...] = ()
+    uncovered: tuple[str, ...] = ()

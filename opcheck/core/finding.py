@@ -21,6 +21,7 @@ class Finding:
         looks_like: What the pattern of the errors suggests.
         numbers: Figures for the table and for machines, by name.
         waived: The reason of the waiver that covers it.
+        not_covered: What the check could not try here, and why.
     """
 
     check: str
@@ -31,3 +32,4 @@ class Finding:
     looks_like: str = ""
     numbers: Mapping[str, float] = field(default_factory=dict)
     waived: str = ""
+    not_covered: tuple[str, ...] = ()

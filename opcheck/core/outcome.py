@@ -18,6 +18,7 @@ from opcheck.core.behaviour import (
     Watched,
 )
 from opcheck.core.building import Build, Built
+from opcheck.core.composition import Composed
 from opcheck.core.conditioning import Condition, Conditioned
 from opcheck.core.draws import Drawing, Draws
 from opcheck.core.forms import Faked, FakeRun, Form
@@ -25,6 +26,7 @@ from opcheck.core.guards import Banded, Guarded
 from opcheck.core.measured import Element, Measured
 from opcheck.core.memory import Observe, Observed
 from opcheck.core.sanitizer import Sanitize, Sanitized
+from opcheck.core.stress import Endured, Stressed
 
 Role = Literal["samples", "golden", "reference", "target"]
 
@@ -76,7 +78,7 @@ class Elementwise:
     max_ulp: float
 
 
-_Behavioural = Draws | Refuse | SavedTensors | Backwards | DoubleBackward | Autocast
+_Behavioural = Draws | Refuse | SavedTensors | Backwards | DoubleBackward | Autocast | Composed | Stressed
 _Numerical = Compare | Siblings | Orders | Condition | Locate | Elementwise
 _Watched = Observe | Guarded | Sanitize
 Trial = _Numerical | Repeat | Registration | FakeRun | Build | _Watched | _Behavioural
@@ -222,6 +224,7 @@ Evidence = (
     | Banded
     | Sanitized
     | Built
+    | Endured
 )
 
 

@@ -169,7 +169,8 @@ def to_json(value: Any) -> Any:
 def finding_from(data: Mapping[str, Any]) -> Finding:
     """Read a finding back from JSON; the inverse of `to_json`."""
     numbers = {key: float(value) for key, value in data["numbers"].items()}
-    return Finding(**{**data, "verdict": Verdict(data["verdict"]), "numbers": numbers})
+    missing = tuple(data["not_covered"])
+    return Finding(**{**data, "verdict": Verdict(data["verdict"]), "numbers": numbers, "not_covered": missing})
 
 
 def case_from(data: Mapping[str, Any]) -> CaseReport:

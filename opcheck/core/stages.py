@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from opcheck.core.case import Case
+from opcheck.core.composition import COMPOSITION
 from opcheck.core.draws import RANDOMNESS
 from opcheck.core.policy import Contract
 from opcheck.core.report import CaseReport, StageState
+from opcheck.core.stress import STRESS
 from opcheck.core.verdict import Verdict
 
 _REPEATING = ("determinism", RANDOMNESS)  # an op that draws random numbers repeats them under one seed
+_STRESSING = (STRESS, COMPOSITION)
 _GOOD = (Verdict.PASS, Verdict.PASS_WITH_LIMITATIONS)
 
 
@@ -25,7 +28,7 @@ def stages(contract: Contract, cases: Iterable[CaseReport]) -> dict[str, StageSt
         "dtype sensitivity": [_numeric(c) for _, c in reports],
         "edge cases": [_numeric(c) for case, c in reports if case.values != "normal" or _small(case)],
         "determinism": [f.verdict for _, c in reports for f in c.findings if f.check in _REPEATING],
-        "stress": [f.verdict for _, c in reports for f in c.findings if f.check == "stress"],
+        "stress": [f.verdict for _, c in reports for f in c.findings if f.check in _STRESSING],
     }  # fmt: skip
     found = {name: _state(items) for name, items in verdicts.items()}
     missing = set(contract.dtypes) - {dtype for case, _ in reports for dtype in case.dtypes}

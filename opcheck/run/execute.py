@@ -15,6 +15,7 @@ from opcheck.backends.interpreter.order import ORDERS, program_order
 from opcheck.core.behaviour import REFUSAL, Autocast, Backwards, DoubleBackward, Refuse, SavedTensors, Watched
 from opcheck.core.building import Build
 from opcheck.core.case import Case
+from opcheck.core.composition import Captured, Checkpointed, Compiled, Packed, Transformed
 from opcheck.core.conditioning import Condition, Conditioned
 from opcheck.core.draws import Draws
 from opcheck.core.forms import FakeRun
@@ -45,9 +46,11 @@ from opcheck.core.outcome import (
 from opcheck.core.policy import Contract
 from opcheck.core.sanitizer import Sanitize
 from opcheck.core.spec import OpSpec
+from opcheck.core.stress import Endure, Large, Reshape, SecondDevice, Streams
 from opcheck.errors import OpcheckError, OracleError
 from opcheck.run.autograd import Autograd
 from opcheck.run.building import built
+from opcheck.run.composition import composed
 from opcheck.run.decoys import nearest_decoy
 from opcheck.run.draws import drawn
 from opcheck.run.elements import element_errors, input_conditions
@@ -65,6 +68,7 @@ from opcheck.run.pooling import pooled
 from opcheck.run.refusal import refusal
 from opcheck.run.roles import RoleFailed, Run, run_role, upstream
 from opcheck.run.sanitize import sanitized
+from opcheck.run.stress import stressed
 
 Announce = Callable[[Case, str, Role], None]
 
@@ -142,6 +146,12 @@ class Executor:
                     return Returned(evidence=self._autograd(case).double_backward())
                 case Autocast():
                     return Returned(evidence=self._autograd(case).autocast(trial))
+                case Compiled() | Checkpointed() | Packed() | Transformed() | Captured():
+                    about = (self.spec, self.contract, case, self.device)
+                    return Returned(evidence=composed(*about, trial, self._announce))
+                case Endure() | Reshape() | Streams() | SecondDevice() | Large():
+                    about = (self.spec, self.contract, case, self.device)
+                    return Returned(evidence=stressed(*about, trial, self._announce))
                 case _:
                     assert_never(trial)
         except RoleFailed as failed:

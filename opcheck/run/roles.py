@@ -128,7 +128,7 @@ def answer(spec: OpSpec, role: Role, call: Call) -> tuple[dict[str, Tensor], tup
             given = _function(spec, role)(*call.args, **call.kwargs)
     except (Exception, SystemExit) as error:
         raise RoleFailed(describe(error, role, "forward")) from error
-    return _named(given, expected=not spec.mutated)
+    return outputs_by_name(given, expected=not spec.mutated)
 
 
 def prepared(
@@ -219,7 +219,8 @@ def _permuted(value: Tensor, axes: tuple[str, ...], permute: Mapping[str, Tensor
     return value
 
 
-def _named(answer: Any, *, expected: bool) -> tuple[dict[str, Tensor], tuple[str, ...]]:
+def outputs_by_name(answer: Any, *, expected: bool) -> tuple[dict[str, Tensor], tuple[str, ...]]:
+    """Return what an op gave by name, and in sentences what is no tensor; `expected` says that there must be some."""
     if isinstance(answer, Tensor):
         return {"out": answer}, ()
     if isinstance(answer, list | tuple):

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from opcheck.core.policy import Level
 
 Pair = tuple[str, str]
+ODD = "rows=5,cols=129;normal"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +24,7 @@ class Expect:
         perhaps: Failures that depend on what uninitialised memory holds.
         triggers: Parts of case ids: tests run the first planned case that has each of them. `among`, `only` or, where
             there is neither, the first case unless given.
+        level: The level at which it is audited: the checks of some faults run at the level full only.
     """
 
     fails: frozenset[Pair]
@@ -30,6 +34,7 @@ class Expect:
     values: tuple[str, ...] = ()
     perhaps: frozenset[Pair] = frozenset()
     triggers: tuple[str, ...] = ()
+    level: Level = "standard"
 
     @property
     def wanted(self) -> tuple[str, ...]:
@@ -48,6 +53,11 @@ def _expect(
 def _in_families(check: str, tensor: str, says: str, *values: str) -> Expect:
     """Expect a fault that only some families of values show; the first is the one whose failure says the words."""
     return Expect(fails=frozenset({(check, tensor)}), says=says, among=f";{values[0]};", values=values)
+
+
+def _at_full(check: str, tensors: str, says: str) -> Expect:
+    """Expect a fault that shows on the representative case alone, at the level full."""
+    return replace(_expect(check, tensors, says, only=ODD), level="full")
 
 
 def _pairs(tensor: str, checks: str) -> frozenset[Pair]:
@@ -348,4 +358,9 @@ EXPECTED: Mapping[str, Expect] = {
     ),
     "rows_added_fp16": _in_families("numerics", "out", "of 5 elements", "cancelling"),
     "scatter_store": _expect("memory", "out_ptr", "of out_ptr, as program", among="rows=5,cols=129;normal"),
+    # What shows only in the surroundings in which an op is used, or after many calls.
+    "compiled_constant": _at_full("composition", "grad x", "torch.compile (aot_eager)"),
+    "inputs_kept": _at_full("stress", "the op", "1 live tensors more after each call"),
+    "saved_strides": _at_full("composition", "grad x", "saved tensors on the CPU, with x=transposed"),
+    "stale_result": _at_full("stress", "out", "with other values written into the same tensors"),
 }

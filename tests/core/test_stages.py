@@ -43,6 +43,7 @@ def test_all_hold_where_all_was_tried():
     }),
     (case(determinism=FAIL), {"determinism": "fails"}),
     (case(stress=FAIL, dtype="bfloat16"), {"stress": "fails", "dtype sensitivity": "fails"}),
+    (case(composition=FAIL, dtype="bfloat16"), {"stress": "fails", "dtype sensitivity": "fails"}),
     (case(numerics=LIMITED), {}),
 ])  # fmt: skip
 def test_each_stage_fails_on_its_own_evidence(extra, changed):
