@@ -57,7 +57,7 @@ def run_cases(
                 if not part.left:
                     continue
                 entry = part.left.pop(0)
-                yield op, _lost(entry["id"], part.last, death, timeout)
+                yield op, _lost(entry["id"], part.last, death, timeout, alone=part.item["checks"])
                 if part.left:
                     rest = {**part.item, "cases": part.left}
                     state[pool.resubmit(rest)] = _Slice(item=rest)
@@ -77,8 +77,14 @@ class _Slice:
         self.left = list(self.item["cases"])
 
 
-def _lost(case_id: str, last: Mapping[str, Any], death: Death, timeout: float) -> CaseReport:
-    """Report the case whose worker died: whose death it was, the worker's last announcement tells."""
+def _lost(
+    case_id: str, last: Mapping[str, Any], death: Death, timeout: float, *, alone: Sequence[str] = ()
+) -> CaseReport:
+    """Report the case whose worker died: whose death it was, the worker's last announcement tells.
+
+    Args:
+        alone: The checks of the item; a worker that only builds dies of nothing else.
+    """
     announced = last if last.get("start") == case_id or last.get("label") == "siblings" else {}
     role, label = announced.get("role", "target"), announced.get("label", "start")
     during = "" if label == "compare" else f" (during {label})"
@@ -88,7 +94,8 @@ def _lost(case_id: str, last: Mapping[str, Any], death: Death, timeout: float) -
         outcome = Crashed(role=role, reason=f"{death.reason}{during}", log=said, where=where)
     case = Case.parse(case_id)
     subject = Subject(contract=Contract(name=case.op, kind="elementwise", dtypes=case.dtypes, dims=()), case=case)
-    name = COMPILE if label.startswith(BUILDING) else REFUSAL if label == REFUSAL else "structure"
+    building = label.startswith(BUILDING) or list(alone) == [COMPILE]
+    name = COMPILE if building else REFUSAL if label == REFUSAL else "structure"
     check = all_checks()[name]
     (trial,) = check.plan(subject, {}, lambda dtype: check.limits())
     findings = check.judge(subject, {trial: outcome}, lambda dtype: check.limits())
