@@ -15,6 +15,7 @@ from opcheck.repro.captured import Captured, Stored
 
 UNJUDGED = 2
 UNJUDGED_BY_GIT = 125  # `git bisect run` skips a revision on it
+STARTUP = 120.0  # seconds that a process may need to import torch, triton and the module on a busy machine
 WIDTH = 110  # of the lines of the header
 
 
@@ -64,7 +65,7 @@ def standalone(captured: Captured, about: About, file: Path, *, repaired: bool, 
     blocks = []
     if about.bisect or about.fatal:
         lost = "1" if about.fatal else "UNJUDGED"
-        blocks.append(parts.CONTAINED.format(timeout=about.timeout, lost=lost))
+        blocks.append(parts.CONTAINED.format(timeout=about.timeout + STARTUP, lost=lost))
     blocks.append(parts.load(captured.module, about.case.op, about.case.backend, repaired=repaired))
     if captured.stored:
         blocks.append(parts.READ_FILE.format(data=data) if in_file else parts.TENSOR)

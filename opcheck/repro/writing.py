@@ -15,7 +15,7 @@ from opcheck.core.finding import Finding
 from opcheck.core.report import to_json
 from opcheck.core.variants import config_of
 from opcheck.repro.captured import Captured, captured_from
-from opcheck.repro.script import About, standalone, through_opcheck
+from opcheck.repro.script import STARTUP, About, standalone, through_opcheck
 from opcheck.repro.shrinking import needed
 from opcheck.run.isolate import Death
 from opcheck.session import Session
@@ -95,7 +95,7 @@ def write(session: Session, about: About, folder: Path) -> Written:
             written = _try(file, text, about, alone=True)
             if written.shows:
                 return written
-            why = "a plain call in a fresh process does not show it"
+            why = f"a plain call in a fresh process does not show it ({(written.said.splitlines() or ['it was silent'])[-1]})"
         else:
             why = found
     elif about.finding.check in STANDALONE:
@@ -157,9 +157,9 @@ def _try(file: Path, text: str, about: About, *, alone: bool) -> Written:
     """Write a script and run it as its reader will."""
     file.write_text(text, encoding="utf-8")
     try:
-        done = subprocess.run(
-            [sys.executable, str(file)], capture_output=True, text=True, timeout=2 * about.timeout + 60, check=False
-        )
+        limit = about.timeout + 2 * STARTUP
+        command = [sys.executable, str(file)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=limit, check=False)
     except subprocess.TimeoutExpired:
         return Written(file=file, alone=alone, shows=False, said="it did not end")
     said = (done.stdout + done.stderr).strip()
