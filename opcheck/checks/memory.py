@@ -19,6 +19,7 @@ _HINTS: Mapping[Rule, str] = {
     "unwritten": "memory of torch.empty is used as if it were zeros",
     "returned": "a grid that is too small, or a mask that is too narrow",
     "race": "programs of one launch have no order: use an atomic, or give each program its own elements",
+    "wrapped": "widen the program's number or the stride before they are multiplied: .to(tl.int64)",
     "masked": "give the load an other, or mask what was loaded before it is reduced",
 }
 
@@ -72,7 +73,10 @@ class Memory:
             ("nothing can be observed", Verdict.PASS_WITH_LIMITATIONS, Returned(evidence=Observed(blind="no Triton"))),
             ("the observed run dies", Verdict.FAIL, Crashed(role="target", reason="was killed by SIGSEGV")),
         ]
-        for rule, access in (("outside", "load"), ("around", "store"), ("unwritten", "atomic"), ("race", "store")):
+        for rule, access in (
+            *(("outside", "load"), ("around", "store"), ("unwritten", "atomic"), ("race", "store")),
+            ("wrapped", "load"),
+        ):
             breach = Breach(rule=rule, tensor="x_ptr", access=access, offset=387, total=387, **place)  # type: ignore[arg-type]
             rows.append((f"{rule}: {access}", Verdict.FAIL, Returned(evidence=Observed(breaches=(breach,)))))
         for rule in ("returned", "masked"):
@@ -101,6 +105,10 @@ def _sentence(item: Breach) -> str:
         case "race":
             times = f"; {item.count} such accesses" if item.count > 1 else ""
             return f"{who} {_verb(item.access)} {at}, as {item.other}{times}"
+        case "wrapped":
+            line, lane = f"{item.kernel}, {item.where}", f"program {list(item.program)} lane {item.lane}"
+            instead = f"{_verb(item.access)} {at} {item.other} in place of {item.meant}"
+            return f"{line}: an integer wraps; {lane} {instead}{more}"
         case "masked":
             return f"what masked lanes hold changes it: {item.where} loads without other in {item.kernel}"
 

@@ -11,7 +11,8 @@ NO_LAUNCH = "no Triton kernel was launched, so there was nothing to observe"
 #: outside: in no memory that the launch was given. around: in the buffer of one of the case's tensors, but not in the
 #: tensor. unwritten: read, `torch.empty` memory, before anything was written there. returned: such memory in a result.
 #: race: two programs of one launch, of which one stores. masked: what a masked lane holds changes a result.
-Rule = Literal["outside", "around", "unwritten", "returned", "race", "masked"]
+#: wrapped: at an address that is computed from an integer which wrapped.
+Rule = Literal["outside", "around", "unwritten", "returned", "race", "masked", "wrapped"]
 Program = tuple[int, int, int]
 
 
@@ -33,7 +34,8 @@ class Breach:
         offset: Where, in elements from the argument's or the result's first one.
         count: Lanes, or elements of a result, that break the rule.
         total: Elements that the argument's memory has behind its first one, or that the result has.
-        other: Of a race, what the other program did.
+        other: Of a race, what the other program did; of what wrapped, where the access is.
+        meant: Of what wrapped, the offset without the wrap; `where` is then the line of the arithmetic.
     """
 
     rule: Rule
@@ -47,6 +49,7 @@ class Breach:
     count: int = 1
     total: int = 0
     other: str = ""
+    meant: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
