@@ -13,6 +13,7 @@ from opcheck.core.covering import Space, cover, shares, space
 from opcheck.core.factors import Point
 from opcheck.core.facts import Facts
 from opcheck.core.families import FAMILIES
+from opcheck.core.placements import far
 from opcheck.core.policy import LEVELS, Contract, Level
 from opcheck.core.report import Coverage
 from opcheck.core.shapes import INTERPRETED_ELEMENTS, odd, reduced, runnable
@@ -103,6 +104,8 @@ def plan_cases(
         Planned(case=_case(contract, point, seed, backend), representative=chosen) for point, chosen in points.items()
     )
     missing += _configs_left(facts, level)
+    if level != "quick" and facts.no_far and far(contract, facts):
+        missing.append(f"offsets of more than 2^31 elements: {facts.no_far}")
     return Plan(cases=tuple(cases), not_covered=(*too_large, *missing), space=whole, cost=spent)
 
 

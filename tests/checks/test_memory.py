@@ -36,7 +36,8 @@ def judged(found):
         "torch.empty",
     ),
     (
-        Breach(rule="wrapped", tensor="x_ptr", access="load", offset=-3, meant=2**32 - 3, count=2, other="at k:7", **PLACE),
+        Breach(rule="wrapped", tensor="x_ptr", access="load", offset=-3, meant=2**32 - 3, count=2, other="at k:7",
+               **PLACE),
         "_kernel, kernel.py:9: an integer wraps; program [2, 0, 0] lane 1 loads element -3 of x_ptr at k:7 in place of "
         "4294967293; 2 such lanes",
     ),

@@ -9,6 +9,7 @@ import triton.language as tl
 
 from opcheck.backends.interpreter import install
 from opcheck.backends.interpreter.observer import observed
+from opcheck.run.far import far
 
 assert install().active
 
@@ -169,6 +170,28 @@ def test_what_is_put_right_by_hand_is_still_wrong():
 ])  # fmt: skip
 def test_hashes_and_what_comes_out_right_are_let_through(kernel, numbers, constants):
     assert breaches(kernel, *numbers, **constants) == ()
+
+
+@pytest.mark.parametrize(("wide", "rules"), [(True, []), (False, ["outside", "wrapped"])])
+def test_a_far_tensor_has_such_strides(wide, rules):
+    x, y = far(torch.arange(12.0).reshape(3, 4)), torch.zeros(16)
+    with observed() as observer:
+        observer.keep("x", x)
+        observer.keep("y", y, writable=True)
+        strided[(3,)](x, y, x.stride(0), 4, BLOCK=4, WIDE=wide)
+    assert sorted(item.rule for item in observer.found().breaches) == rules
+    assert y[:8].tolist() == list(range(8))
+    assert (y[8:12].tolist() == [8.0, 9.0, 10.0, 11.0]) == wide
+
+
+def test_between_the_rows_of_a_far_tensor_is_nothing_of_it():
+    x, y = far(torch.ones(3, 4)), torch.zeros(16)
+    with observed() as observer:
+        observer.keep("x", x)
+        observer.keep("y", y, writable=True)
+        strided[(2,)](x, y, 4, 4, BLOCK=4, WIDE=True)
+    (breach,) = observer.found().breaches
+    assert (breach.rule, breach.offset, breach.count) == ("around", 4, 4)
 
 
 def test_nothing_is_followed_outside():
