@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from opcheck.checks.protocol import Control, LimitsOf, Seen, Subject, answered, broken, compared, example
 from opcheck.core.finding import Finding
-from opcheck.core.memory import MEMORY, NO_LAUNCH, Breach, Observe, Observed, Rule
+from opcheck.core.memory import MEMORY, NO_LAUNCH, Breach, Observe, Observed, Rule, Sample
 from opcheck.core.outcome import Compare, Compared, Crashed, Outcome, Returned, Trial
 from opcheck.core.verdict import Verdict
 
@@ -59,6 +59,9 @@ class Memory:
             return tuple(
                 self._finding(item.tensor, Verdict.FAIL, _sentence(item), _HINTS[item.rule]) for item in found.breaches
             )
+        if found.sample is not None:
+            enough = Verdict.PASS if found.sample.compared else Verdict.PASS_WITH_LIMITATIONS
+            return (self._finding(_CASE, enough, f"{_sampled(found.sample)}; {_witness(found)}"),)
         return (self._finding(_CASE, Verdict.PASS, _witness(found)),)
 
     def _finding(self, tensor: str, verdict: Verdict, detail: str, hint: str = "") -> Finding:
@@ -67,9 +70,17 @@ class Memory:
     def controls(self) -> tuple[Control, ...]:
         place = {"kernel": "_kernel", "where": "kernel.py:9", "program": (2, 0, 0), "lane": 1}
         clean = Observed(launches=(("_kernel", 3),), accesses=12)
+        some = Sample(launches=(("_kernel", 16, 4096),), compared=(("out", 2048, 524288),))
+        none = Sample(launches=(("_kernel", 16, 4096),), left=(("out", "no kernel stores it"),))
         rows: list[tuple[str, Verdict, Outcome]] = [
             ("every access is inside", Verdict.PASS, Returned(evidence=clean)),
             ("no kernel is launched", Verdict.PASS, Returned(evidence=Observed())),
+            ("a few programs run", Verdict.PASS, Returned(evidence=replace(clean, sample=some))),
+            (
+                "none of it counts",
+                Verdict.PASS_WITH_LIMITATIONS,
+                Returned(evidence=replace(clean, sample=none)),
+            ),
             ("nothing can be observed", Verdict.PASS_WITH_LIMITATIONS, Returned(evidence=Observed(blind="no Triton"))),
             ("the observed run dies", Verdict.FAIL, Crashed(role="target", reason="was killed by SIGSEGV")),
         ]
@@ -115,6 +126,16 @@ def _sentence(item: Breach) -> str:
 
 def _verb(access: str) -> str:
     return "updates" if access == "atomic" else f"{access}s"
+
+
+def _sampled(sample: Sample) -> str:
+    launches = ", ".join(f"{ran} of {total} programs of {kernel}" for kernel, ran, total in sample.launches)
+    compared = ", ".join(f"{count} of {total} elements of {tensor}" for tensor, count, total in sample.compared)
+    said = [f"sampled: {launches}", f"compared: {compared or 'nothing'}"]
+    said += [f"not covered: {tensor}: {why}" for tensor, why in sample.left]
+    if sample.dependent:
+        said.append(f"{', '.join(sample.dependent)} read what programs that were left out write")
+    return "; ".join(said)
 
 
 def _witness(found: Observed) -> str:

@@ -53,6 +53,23 @@ class Breach:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """Of a run with a few programs of each launch, which they were and what was compared.
+
+    Attributes:
+        launches: Kernel, programs that ran, and programs of the grid, of each launch.
+        compared: Each result with the elements that were compared, and how many it has.
+        left: Results that were not compared, and why.
+        dependent: Kernels that read what programs that were left out write.
+    """
+
+    launches: tuple[tuple[str, int, int], ...] = ()
+    compared: tuple[tuple[str, int, int], ...] = ()
+    left: tuple[tuple[str, str], ...] = ()
+    dependent: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Observed:
     """Answer to `Observe`.
 
@@ -61,6 +78,7 @@ class Observed:
         accesses: Loads, stores and atomics, whole blocks, that were looked at.
         computed: Kernels that make pointers from integers: only addresses in their arguments' memory can be judged.
         blind: Why nothing could be observed, empty where it could.
+        sample: Which programs ran, None where all did.
     """
 
     launches: tuple[tuple[str, int], ...] = ()
@@ -68,3 +86,4 @@ class Observed:
     breaches: tuple[Breach, ...] = ()
     computed: tuple[str, ...] = ()
     blind: str = ""
+    sample: Sample | None = None

@@ -48,7 +48,7 @@ class Region:
         if self.own is None:
             self.own = zeros(self.size, np.bool_)
         size = tensor.element_size()
-        self.own[: self.size // size * size].reshape(-1, size)[_elements(tensor)] = True
+        self.own[: self.size // size * size].reshape(-1, size)[elements_of(tensor)] = True
 
     def poison(self, byte: int) -> None:
         """Count all bytes as unwritten: they hold `byte`, until somebody writes something else there.
@@ -105,7 +105,7 @@ class Region:
         size = tensor.element_size()
         if self.written is None or not tensor.numel():
             return np.zeros(0, np.int64)
-        wrong = self.unwritten(_elements(tensor) * size, size)
+        wrong = self.unwritten(elements_of(tensor) * size, size)
         return np.zeros(0, np.int64) if wrong is None else np.flatnonzero(wrong)
 
 
@@ -113,7 +113,7 @@ def _version(tensor: Tensor) -> int:
     return -1 if tensor.is_inference() else tensor._version
 
 
-def _elements(tensor: Tensor) -> Array:
+def elements_of(tensor: Tensor) -> Array:
     """Return where in its storage the elements of a tensor `[*S]` are, counted in elements, `[n]` in its order."""
     places = np.full((1,) * tensor.dim(), tensor.storage_offset(), np.int64)
     for axis, (size, stride) in enumerate(zip(tensor.shape, tensor.stride(), strict=True)):
