@@ -52,10 +52,10 @@ class SampledRun:
                 with poisoned(NAN, allocated=sampler.allocated):
                     run = run_role(self._spec, self.case, "target", self._device, watch=sampler)
             except RoleFailed as error:
-                if not sampler.skipped:
+                if not (sampler.skipped or sampler.stopped):
                     raise
                 run, failed = Run(outputs={}), str(error)
-        if run.backward is not None and sampler.skipped:
+        if run.backward is not None and (sampler.skipped or sampler.stopped):
             run, failed = replace(run, backward=None, gradients={}), str(run.backward)
         left = []
         for name, value in run.tensors.items():

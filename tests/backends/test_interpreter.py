@@ -15,7 +15,7 @@ from opcheck.backends.interpreter.repair import _install
 
 ROOT = Path(__file__).resolve().parents[2]
 SUITE = Path(__file__).parent / "interpreted"
-FILES = ("numerics", "reductions", "launches", "recording", "observing", "wrapping")
+FILES = ("numerics", "reductions", "launches", "recording", "observing", "wrapping", "sampled")
 
 
 def names():

@@ -26,6 +26,13 @@ from opcheck.backends.interpreter.regions import elements_of
 from opcheck.backends.virtual import zeros
 from opcheck.core.sampling import Program, chosen_programs
 
+#: Loads, stores and atomics of a run; programs that make more of them loop over what the sample was to leave out.
+MOST_ACCESSES = 2500
+
+
+class TooMany(Exception):
+    """The programs of a sample do more than a sample should."""
+
 
 @dataclass(slots=True)
 class _Memory:
@@ -57,6 +64,7 @@ class Sampler:
     Attributes:
         launches: Kernel, programs that ran, and programs of the grid, of each launch.
         skipped: Whether any program was left out.
+        stopped: Whether the run was ended because its programs do too much.
         dependent: Kernels whose stores were kept back, because they read what programs that were left out write.
     """
 
@@ -64,6 +72,8 @@ class Sampler:
         self._observer, self._count, self._seed = observer, count, seed
         self.launches: list[tuple[str, int, int]] = []
         self.skipped = False
+        self.stopped = False
+        self._accesses = 0
         self.dependent: dict[str, None] = {}
         self._memories: dict[int, _Memory] = {}
         self._lost: set[Program] = set()
@@ -131,7 +141,15 @@ class Sampler:
             del builder.set_grid_dim, builder.set_grid_idx
 
     def see(self, access: Access) -> Array:
-        """Look at one access, and return the lanes of its mask that may go on."""
+        """Look at one access, and return the lanes of its mask that may go on.
+
+        Raises:
+            TooMany: It is one more than a sample may make.
+        """
+        self._accesses += 1
+        if self._accesses > MOST_ACCESSES:
+            self.stopped = True
+            raise TooMany(f"the chosen programs make more than {MOST_ACCESSES} accesses")
         admitted = np.broadcast_to(self._observer.see(access), access.pointers.shape)
         lanes = access.pointers[admitted]
         if not lanes.size:
