@@ -24,7 +24,7 @@ def _kernel(pool_ptr, page_ptr, y_ptr, stride, step, cols, BLOCK: tl.constexpr, 
 def samples(case: Case) -> Sample:
     """Draw pool `[slots, cols]` and page `[rows]`, numbers of its pages."""
     pool = case.tensor("slots", "cols", name="pool")
-    return Sample(pool, case.integers(0, case.dims["slots"], "rows", name="page"))
+    return Sample(pool, case.integers(0, max(1, case.dims["slots"]), "rows", name="page"))
 
 
 def reference(pool, page):
