@@ -15,6 +15,8 @@ from opcheck.core.outcome import Compare, Compared, Outcome, Returned, Trial
 from opcheck.core.outside import outside
 from opcheck.core.policy import Policy, limits_for
 from opcheck.core.report import CaseReport, TensorRow, verdict_of
+from opcheck.core.sampling import CHECKS as SAMPLED_CHECKS
+from opcheck.core.variants import programs_of
 from opcheck.core.verdict import Verdict
 
 ROUNDS = 3
@@ -62,6 +64,8 @@ def _inapplicable(name: str, check: Check, subject: Subject) -> str:
     """Return why a check has nothing to say; of a case outside of the contract only its refusal can be judged."""
     if name != REFUSAL and outside(subject.contract, subject.case):
         return "the case is outside of the contract: it must be refused"
+    if name not in SAMPLED_CHECKS and programs_of(subject.case.variant) is not None:
+        return f"a sample of the programs is judged by {', '.join(SAMPLED_CHECKS)}"
     return check.applies(subject)
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from opcheck.checks.guards import complaints, examples, witness
 from opcheck.checks.protocol import Control, LimitsOf, Seen, Subject, answered, broken, compared, example
 from opcheck.core.finding import Finding
 from opcheck.core.guards import Banded, Guarded
-from opcheck.core.memory import MEMORY, NO_LAUNCH, Breach, Observe, Observed, Rule
+from opcheck.core.memory import MEMORY, NO_LAUNCH, Breach, Observe, Observed, Rule, Sample
 from opcheck.core.outcome import Compare, Compared, Crashed, Outcome, Returned, Trial
 from opcheck.core.verdict import Verdict
 
@@ -21,6 +21,7 @@ _HINTS: Mapping[Rule, str] = {
     "unwritten": "memory of torch.empty is used as if it were zeros",
     "returned": "a grid that is too small, or a mask that is too narrow",
     "race": "programs of one launch have no order: use an atomic, or give each program its own elements",
+    "wrapped": "widen the program's number or the stride before they are multiplied: .to(tl.int64)",
     "masked": "give the load an other, or mask what was loaded before it is reduced",
 }
 
@@ -71,6 +72,9 @@ class Memory:
             return tuple(
                 self._finding(item.tensor, Verdict.FAIL, _sentence(item), _HINTS[item.rule]) for item in found.breaches
             )
+        if found.sample is not None:
+            enough = Verdict.PASS if found.sample.compared else Verdict.PASS_WITH_LIMITATIONS
+            return (self._finding(_CASE, enough, f"{_sampled(found.sample)}; {_witness(found)}"),)
         return (self._finding(_CASE, Verdict.PASS, _witness(found)),)
 
     def _guarded(self, found: Banded, backend: str) -> tuple[Finding, ...]:
@@ -83,13 +87,24 @@ class Memory:
     def controls(self) -> tuple[Control, ...]:
         place = {"kernel": "_kernel", "where": "kernel.py:9", "program": (2, 0, 0), "lane": 1}
         clean = Observed(launches=(("_kernel", 3),), accesses=12)
+        some = Sample(launches=(("_kernel", 16, 4096),), compared=(("out", 2048, 524288),))
+        none = Sample(launches=(("_kernel", 16, 4096),), left=(("out", "no kernel stores it"),))
         rows: list[tuple[str, Verdict, Outcome]] = [
             ("every access is inside", Verdict.PASS, Returned(evidence=clean)),
             ("no kernel is launched", Verdict.PASS, Returned(evidence=Observed())),
+            ("a few programs run", Verdict.PASS, Returned(evidence=replace(clean, sample=some))),
+            (
+                "none of it counts",
+                Verdict.PASS_WITH_LIMITATIONS,
+                Returned(evidence=replace(clean, sample=none)),
+            ),
             ("nothing can be observed", Verdict.PASS_WITH_LIMITATIONS, Returned(evidence=Observed(blind="no Triton"))),
             ("the observed run dies", Verdict.FAIL, Crashed(role="target", reason="was killed by SIGSEGV")),
         ]
-        for rule, access in (("outside", "load"), ("around", "store"), ("unwritten", "atomic"), ("race", "store")):
+        for rule, access in (
+            *(("outside", "load"), ("around", "store"), ("unwritten", "atomic"), ("race", "store")),
+            ("wrapped", "load"),
+        ):
             breach = Breach(rule=rule, tensor="x_ptr", access=access, offset=387, total=387, **place)  # type: ignore[arg-type]
             rows.append((f"{rule}: {access}", Verdict.FAIL, Returned(evidence=Observed(breaches=(breach,)))))
         for rule in ("returned", "masked"):
@@ -119,12 +134,26 @@ def _sentence(item: Breach) -> str:
         case "race":
             times = f"; {item.count} such accesses" if item.count > 1 else ""
             return f"{who} {_verb(item.access)} {at}, as {item.other}{times}"
+        case "wrapped":
+            line, lane = f"{item.kernel}, {item.where}", f"program {list(item.program)} lane {item.lane}"
+            instead = f"{_verb(item.access)} {at} {item.other} in place of {item.meant}"
+            return f"{line}: an integer wraps; {lane} {instead}{more}"
         case "masked":
             return f"what masked lanes hold changes it: {item.where} loads without other in {item.kernel}"
 
 
 def _verb(access: str) -> str:
     return "updates" if access == "atomic" else f"{access}s"
+
+
+def _sampled(sample: Sample) -> str:
+    launches = ", ".join(f"{ran} of {total} programs of {kernel}" for kernel, ran, total in sample.launches)
+    compared = ", ".join(f"{count} of {total} elements of {tensor}" for tensor, count, total in sample.compared)
+    said = [f"sampled: {launches}", f"compared: {compared or 'nothing'}"]
+    said += [f"not covered: {tensor}: {why}" for tensor, why in sample.left]
+    if sample.dependent:
+        said.append(f"{', '.join(sample.dependent)} read what programs that were left out write")
+    return "; ".join(said)
 
 
 def _witness(found: Observed) -> str:

@@ -13,8 +13,10 @@ from opcheck.core.covering import Space, cover, shares, space
 from opcheck.core.factors import Point
 from opcheck.core.facts import Facts
 from opcheck.core.families import FAMILIES
+from opcheck.core.placements import far
 from opcheck.core.policy import LEVELS, Contract, Level
 from opcheck.core.report import Coverage
+from opcheck.core.sampling import sampled_cost, sampled_shapes, sampled_variant
 from opcheck.core.shapes import INTERPRETED_ELEMENTS, odd, reduced, runnable
 from opcheck.core.sweep import shapes_of
 from opcheck.core.tiles import observed_tiles
@@ -81,13 +83,17 @@ def plan_cases(
         return Plan(cases=(), not_covered=tuple(missing))
     cost = case_cost(contract, facts.launches, backend)
     points: dict[Point, bool] = {}
+    sampled: dict[Point, float] = {}
     spent, whole = 0.0, None
     too_large: list[str] = []
     for name in LEVELS[: LEVELS.index(level) + 1]:
         step: Level = name  # type: ignore[assignment]
         too_large = []
         tiles = observed_tiles(facts.launches, contract)
-        shapes = tuple(runnable(shapes_of(contract, step, tiles), backend, too_large))
+        wanted = tuple(shapes_of(contract, step, tiles))
+        part = sampled_shapes(contract, facts, step, wanted, backend)
+        sampled |= {Point(dtype=dtypes[0], dims=dims, variant=sampled_variant()): sampled_cost(dims) for dims in part}
+        shapes = tuple(runnable(wanted, backend, too_large, [point.dims for point in sampled]))
         alone = factors.configs(contract, facts, step, dtypes, backend)
         required = (*_mandatory(contract, facts, step, dtypes, shapes), *((point, False) for point in alone))
         for point, chosen in required:
@@ -99,11 +105,14 @@ def plan_cases(
         more = cover(whole, points, cost, budget=room - spent, seed=f"{contract.name}|{step}|{seed}")
         points |= dict.fromkeys(more, False)
         spent += sum(cost(point.dims) for point in more)
+    points |= dict.fromkeys(sampled, False)
     cases = (
         Planned(case=_case(contract, point, seed, backend), representative=chosen) for point, chosen in points.items()
     )
     missing += _configs_left(facts, level)
-    return Plan(cases=tuple(cases), not_covered=(*too_large, *missing), space=whole, cost=spent)
+    if level != "quick" and facts.no_far and far(contract, facts):
+        missing.append(f"offsets of more than 2^31 elements: {facts.no_far}")
+    return Plan(cases=tuple(cases), not_covered=(*too_large, *missing), space=whole, cost=spent + sum(sampled.values()))
 
 
 def coverage(plan: Plan, cases: Iterable[Case]) -> Coverage:

@@ -14,7 +14,7 @@ from opcheck.core.case import LEADING, Dims
 from opcheck.core.facts import Facts
 from opcheck.core.families import FLOAT, families_for
 from opcheck.core.layouts import layouts_of, revalues_gradient
-from opcheck.core.placements import channels_last, placed, strided
+from opcheck.core.placements import channels_last, far, placed, strided
 from opcheck.core.policy import Contract, Level
 from opcheck.core.shapes import named, odd
 from opcheck.core.sweep import several_tiles
@@ -75,8 +75,9 @@ def grads(contract: Contract, facts: Facts, level: Level) -> tuple[str, ...]:
 def alone(contract: Contract, facts: Facts, level: Level, dtypes: tuple[str, ...]) -> tuple[Point, ...]:
     """Return combinations that are planned as they are and never crossed with others.
 
-    They are the legal empty dimensions, each in turn; channels last; and what is outside of the contract and must be
-    refused: other empty dimensions, strided inputs that are declared contiguous, unsupported element types.
+    They are the legal empty dimensions, each in turn; channels last; offsets that pass 2^31 elements; and what is
+    outside of the contract and must be refused: other empty dimensions, strided inputs that are declared contiguous,
+    unsupported element types.
     """
     if not dtypes:
         return ()
@@ -90,6 +91,8 @@ def alone(contract: Contract, facts: Facts, level: Level, dtypes: tuple[str, ...
         points += [Point(dtype=dtype, dims=dims) for dtype in chosen]
     if level != "quick" and (found := channels_last(contract, facts)) is not None:
         points.append(replace(first, dims=found[0], layout=found[1]))
+    if level != "quick" and not facts.no_far and (text := far(contract, facts)):
+        points.append(replace(first, layout=text))
     points += [replace(first, dims=home.with_size(name, 0)) for name in names if name not in contract.empty]
     points += [replace(first, layout=text) for text in strided(contract, facts, level)]
     points += [replace(first, dtype=item.dtype) for item in contract.unsupported]

@@ -66,12 +66,14 @@ class Facts:
         outputs: What the reference returns, by its name in reports: `"out"`, `"out 1"`.
         launches: Each launch of forward and backward at the shapes that were tried.
         configs: Number of configurations of each autotuned kernel.
+        no_far: Why no case has offsets of more than 2^31 elements here; empty where they can be had.
     """
 
     inputs: Mapping[str, Input] = field(default_factory=dict)
     outputs: Mapping[str, Output] = field(default_factory=dict)
     launches: tuple[Launch, ...] = ()
     configs: Mapping[str, int] = field(default_factory=dict)
+    no_far: str = ""
 
 
 def facts_from(data: Mapping[str, Any]) -> Facts:
@@ -83,4 +85,5 @@ def facts_from(data: Mapping[str, Any]) -> Facts:
         outputs={name: Output(**item) for name, item in data.get("outputs", {}).items()},
         launches=tuple(launches),
         configs=dict(data.get("configs", {})),
+        no_far=data.get("no_far", ""),
     )

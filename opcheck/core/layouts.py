@@ -19,6 +19,7 @@ class Layout:
         rank: Fewest dimensions that it needs.
         for_inputs, for_gradients: Whether inputs and upstream gradients get it.
         same_values: Whether it leaves the logical values as drawn.
+        alone: Whether it has a case of its own, on the interpreter.
     """
 
     name: str
@@ -27,6 +28,7 @@ class Layout:
     for_inputs: bool = True
     for_gradients: bool = True
     same_values: bool = True
+    alone: bool = False
 
 
 LAYOUTS: tuple[Layout, ...] = (
@@ -41,8 +43,14 @@ LAYOUTS: tuple[Layout, ...] = (
     Layout(name="channels_last", bug="Channels last in memory, as convolutions give.", rank=4),
     Layout(name="ones", bug="A gradient of ones: a backward that skips its work.", for_inputs=False, same_values=False),
     Layout(name="zero", bug="A gradient of zeros: 0/0, and stale outputs.", for_inputs=False, same_values=False),
+    Layout(
+        name="far", rank=2, alone=True,
+        bug="One stride is so long that offsets pass 2^31 elements, in memory of which the rest is never touched: "
+        "a row's number times its stride in 32 bits.",
+    ),
 )  # fmt: skip
 
+FAR = "far"
 _BY_NAME = {layout.name: layout for layout in LAYOUTS}
 
 

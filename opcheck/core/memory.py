@@ -13,7 +13,8 @@ NOTHING = (NO_LAUNCH, ATEN_ONLY)  # how the detail of a finding starts that is a
 #: outside: in no memory that the launch was given. around: in the buffer of one of the case's tensors, but not in the
 #: tensor. unwritten: read, `torch.empty` memory, before anything was written there. returned: such memory in a result.
 #: race: two programs of one launch, of which one stores. masked: what a masked lane holds changes a result.
-Rule = Literal["outside", "around", "unwritten", "returned", "race", "masked"]
+#: wrapped: at an address that is computed from an integer which wrapped.
+Rule = Literal["outside", "around", "unwritten", "returned", "race", "masked", "wrapped"]
 Program = tuple[int, int, int]
 
 
@@ -35,7 +36,8 @@ class Breach:
         offset: Where, in elements from the argument's or the result's first one.
         count: Lanes, or elements of a result, that break the rule.
         total: Elements that the argument's memory has behind its first one, or that the result has.
-        other: Of a race, what the other program did.
+        other: Of a race, what the other program did; of what wrapped, where the access is.
+        meant: Of what wrapped, the offset without the wrap; `where` is then the line of the arithmetic.
     """
 
     rule: Rule
@@ -49,6 +51,24 @@ class Breach:
     count: int = 1
     total: int = 0
     other: str = ""
+    meant: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """Of a run with a few programs of each launch, which they were and what was compared.
+
+    Attributes:
+        launches: Kernel, programs that ran, and programs of the grid, of each launch.
+        compared: Each result with the elements that were compared, and how many it has.
+        left: Results that were not compared, and why.
+        dependent: Kernels that read what programs that were left out write.
+    """
+
+    launches: tuple[tuple[str, int, int], ...] = ()
+    compared: tuple[tuple[str, int, int], ...] = ()
+    left: tuple[tuple[str, str], ...] = ()
+    dependent: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +80,7 @@ class Observed:
         accesses: Loads, stores and atomics, whole blocks, that were looked at.
         computed: Kernels that make pointers from integers: only addresses in their arguments' memory can be judged.
         blind: Why nothing could be observed, empty where it could.
+        sample: Which programs ran, None where all did.
     """
 
     launches: tuple[tuple[str, int], ...] = ()
@@ -67,3 +88,4 @@ class Observed:
     breaches: tuple[Breach, ...] = ()
     computed: tuple[str, ...] = ()
     blind: str = ""
+    sample: Sample | None = None

@@ -5,7 +5,14 @@ from __future__ import annotations
 from opcheck.core.case import LEADING, Case
 from opcheck.core.policy import Contract
 
-STRIDED = ("transposed", "padded", "narrowed", "expanded", "channels_last")  # layouts that need not be contiguous
+STRIDED = (
+    "transposed",
+    "padded",
+    "narrowed",
+    "expanded",
+    "channels_last",
+    "far",
+)  # layouts that need not be contiguous
 
 
 def outside(contract: Contract, case: Case) -> str:

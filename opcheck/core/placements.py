@@ -6,12 +6,13 @@ from collections.abc import Iterator
 
 from opcheck.core.case import LEADING, Dims
 from opcheck.core.facts import Facts
-from opcheck.core.layouts import GRADIENT, LAYOUTS, Layout, layout_text
+from opcheck.core.layouts import FAR, GRADIENT, LAYOUTS, Layout, layout, layout_text
 from opcheck.core.outside import STRIDED
 from opcheck.core.policy import Contract, Level
 from opcheck.core.shapes import odd
 
 QUICK = (("transposed", "expanded"), ("padded", "narrowed"))  # of the inputs, of the upstream gradients
+_ORDINARY = tuple(item for item in LAYOUTS if not item.alone)
 BATCHES = (2, 3)  # leading dimensions that give a matrix the four that channels last needs
 
 
@@ -48,6 +49,17 @@ def channels_last(contract: Contract, facts: Facts) -> tuple[Dims, str] | None:
     return Dims({**leading, **odd(contract)}), layout_text(dict.fromkeys((*names, *upstream), "channels_last"))
 
 
+def far(contract: Contract, facts: Facts) -> str:
+    """Return the layout in which offsets into every tensor that can be so pass 2^31 elements; empty where none can."""
+    wanted = layout(FAR)
+    names = [
+        name for name, item in facts.inputs.items() if name not in contract.contiguous and _fits(wanted, item.rank)
+    ]
+    if not facts.inputs.keys() & facts.outputs.keys():
+        names += [f"{GRADIENT}{name}" for name, rank in _differentiable(facts) if _fits(wanted, rank)]
+    return layout_text(dict.fromkeys(names, FAR))
+
+
 def strided(contract: Contract, facts: Facts, level: Level) -> Iterator[str]:
     """Yield layouts under which an input that is declared contiguous is not: the op must raise."""
     for name in contract.contiguous:
@@ -69,7 +81,7 @@ def _fitting(contract: Contract, facts: Facts) -> dict[str, tuple[str, ...]]:
     written = facts.inputs.keys() & facts.outputs.keys()
     found: dict[str, tuple[str, ...]] = {}
     for name, item in facts.inputs.items():
-        layouts = [layout.name for layout in LAYOUTS if layout.for_inputs and _fits(layout, item.rank)]
+        layouts = [layout.name for layout in _ORDINARY if layout.for_inputs and _fits(layout, item.rank)]
         if name in contract.contiguous:
             layouts = [layout for layout in layouts if layout not in STRIDED]
         # Two elements at one address cannot both be written; offsets, and what the author made by other means, may be
@@ -79,7 +91,7 @@ def _fitting(contract: Contract, facts: Facts) -> dict[str, tuple[str, ...]]:
         found[name] = tuple(layouts)
     if not written:
         for name, rank in _differentiable(facts):
-            fitting = (layout.name for layout in LAYOUTS if layout.for_gradients and _fits(layout, rank))
+            fitting = (layout.name for layout in _ORDINARY if layout.for_gradients and _fits(layout, rank))
             found[f"{GRADIENT}{name}"] = tuple(fitting)
     return {name: layouts for name, layouts in found.items() if layouts}
 

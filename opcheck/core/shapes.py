@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from opcheck.core.case import LEADING, Dims
 from opcheck.core.policy import Contract
@@ -67,11 +67,14 @@ def in_earnest(contract: Contract) -> Dims:
     return Dims(sizes)
 
 
-def runnable(shapes: Iterable[Dims], backend: str, missing: list[str]) -> Iterator[Dims]:
-    """Yield each shape that the backend can run once; name the others in `missing`."""
+def runnable(
+    shapes: Iterable[Dims], backend: str, missing: list[str], sampled: Collection[Dims] = ()
+) -> Iterator[Dims]:
+    """Yield each shape that the backend can run once; name the others in `missing`, and which of them are `sampled`."""
     for dims in dict.fromkeys(shapes):
         if backend == "cpu" and math.prod(dims.values()) > INTERPRETED_ELEMENTS:
             text = ", ".join(f"{name}={size}" for name, size in dims.items())
-            missing.append(f"shape {text}: too large for the interpreter; audit it on a GPU")
+            some = " but for a sample of its programs in one dtype" if dims in sampled else ""
+            missing.append(f"shape {text}: too large for the interpreter{some}; audit it on a GPU")
         else:
             yield dims

@@ -10,6 +10,9 @@ from opcheck.errors import BadCase
 
 RESERVED = "%"  # before the names of what is not an argument
 CONFIG = "%config"  # the configuration of the autotuned kernels, by its position
+PROGRAMS = "%programs"  # how many programs of each interpreted launch run, where it is not all of them
+
+_LEAST = {CONFIG: 0, PROGRAMS: 1}
 
 
 def variant_text(arguments: Mapping[str, Any]) -> str:
@@ -47,13 +50,27 @@ def config_of(text: str) -> int | None:
     Raises:
         BadCase: It is not an integer of 0 or more, or another reserved name is used.
     """
+    return _reserved(text).get(CONFIG)
+
+
+def programs_of(text: str) -> int | None:
+    """Return how many programs of each launch a case's variant asks for, None where all are to run.
+
+    Raises:
+        BadCase: As `config_of`.
+    """
+    return _reserved(text).get(PROGRAMS)
+
+
+def _reserved(text: str) -> dict[str, int]:
     reserved = {name: value for name, value in _items(text).items() if name.startswith(RESERVED)}
     for name, value in reserved.items():
-        if name != CONFIG:
-            raise BadCase(f"variant {text!r}: {name} is not a reserved name; there is {CONFIG}")
-        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-            raise BadCase(f"variant {text!r}: {CONFIG} is {value!r}; it should be an integer of 0 or more")
-    return reserved.get(CONFIG)
+        if name not in _LEAST:
+            raise BadCase(f"variant {text!r}: {name} is not a reserved name; there are {', '.join(_LEAST)}")
+        least = _LEAST[name]
+        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            raise BadCase(f"variant {text!r}: {name} is {value!r}; it should be an integer of {least} or more")
+    return reserved
 
 
 def _items(text: str) -> dict[str, Any]:

@@ -31,6 +31,7 @@ from opcheck.core.outcome import (
     ElementErrors,
     Elementwise,
     Locate,
+    Located,
     Misfit,
     OracleErrors,
     Orders,
@@ -47,6 +48,7 @@ from opcheck.core.policy import Contract
 from opcheck.core.sanitizer import Sanitize
 from opcheck.core.spec import OpSpec
 from opcheck.core.stress import Endure, Large, Reshape, SecondDevice, Streams
+from opcheck.core.variants import programs_of
 from opcheck.errors import OpcheckError, OracleError
 from opcheck.run.autograd import Autograd
 from opcheck.run.building import built
@@ -67,6 +69,7 @@ from opcheck.run.poison import LARGE, NAN, poisoned
 from opcheck.run.pooling import pooled
 from opcheck.run.refusal import refusal
 from opcheck.run.roles import RoleFailed, Run, run_role, upstream
+from opcheck.run.sample import SampledRun
 from opcheck.run.sanitize import sanitized
 from opcheck.run.stress import stressed
 
@@ -85,6 +88,7 @@ class Executor:
     def __init__(self, spec: OpSpec, contract: Contract, device: torch.device, announce: Announce) -> None:
         self.spec, self.contract, self.device, self._announce = spec, contract, device, announce
         self._observation: Observation | None = None
+        self._sampled: SampledRun | None = None
 
     def execute(self, case: Case, trials: Iterable[Trial]) -> dict[Trial, Outcome]:
         """Run each trial of a case; what a role raises is an outcome, and misuse is raised.
@@ -116,6 +120,8 @@ class Executor:
                     return Returned(evidence=self._conditioned(case, trial))
                 case Elementwise():
                     return Returned(evidence=self._elementwise(case, trial.max_ulp))
+                case Locate() if programs_of(case.variant) is not None:
+                    return Returned(evidence=Located(wrong=0, total=0, where="numbered among the elements compared"))
                 case Locate():
                     return Returned(evidence=located(self._run, case, trial))
                 case FakeRun():
@@ -167,22 +173,18 @@ class Executor:
         return run_role(self.spec, case, role, self.device)
 
     def _compare(self, case: Case) -> Compared:
+        if programs_of(case.variant) is not None:
+            return self._compare_sampled(case)
         # Golden and reference stay alive while the target runs: their freed memory would hold the right answer.
         golden = self._run(case, "compare", "golden")
         reference = self._run(case, "compare", "reference")
-        misfits = [
-            Misfit(tensor="out", problem=f"{role} {text}", role="reference")
-            for role, run in (("golden", golden), ("reference", reference))
-            for text in run.odd
-        ]
-        misfits = misfits or [*_against_golden(reference, golden)]
-        if misfits:
-            return Compared(tensors=(), misfits=tuple(misfits))
+        if misfits := _of_oracles(reference, golden):
+            return Compared(tensors=(), misfits=misfits)
         watch = Watch()
         self._announce(case, "compare", "target")
         target = run_role(self.spec, case, "target", self.device, watch=watch)
         changed, untouched = watch.changed(), watch.untouched()
-        misfits = [*_against_reference(target, reference, golden, self.contract)]
+        misfits = (*_against_reference(target, reference, golden, self.contract),)
         unfit = {item.tensor for item in misfits}
         tensors = []
         for name, value in target.tensors.items():
@@ -193,9 +195,26 @@ class Executor:
             measured = self._measure(name, value, pair[0], pair[1], golden)
             tensors.append(replace(measured, decoy=decoy, decoy_distance=distance))
         return Compared(
-            tensors=tuple(tensors), misfits=tuple(misfits), changed=changed, untouched=untouched, watched=watch.count,
+            tensors=tuple(tensors), misfits=misfits, changed=changed, untouched=untouched, watched=watch.count,
             forms=forms_of({name: value for name, value in target.tensors.items() if name not in target.mutated}),
         )  # fmt: skip
+
+    def _compare_sampled(self, case: Case) -> Compared:
+        golden = self._run(case, "compare", "golden")
+        reference = self._run(case, "compare", "reference")
+        if misfits := _of_oracles(reference, golden):
+            return Compared(tensors=(), misfits=misfits)
+        self._sampled = sampled = SampledRun(self.spec, self.contract, case, self.device)
+        self._announce(case, "compare", "target")
+        target = sampled.target()
+        if target.outputs or target.mutated:
+            reached = replace(golden, gradients=golden.gradients if target.gradients else {})
+            misfits = (*_against_reference(target, reference, reached, self.contract),)
+        tensors = tuple(
+            self._measure(name, value, expected, truth, golden)
+            for name, value, expected, truth in sampled.comparable(target, reference, golden)
+        )
+        return Compared(tensors=tensors, misfits=misfits)
 
     def _saved(self, case: Case) -> Watched:
         self._announce(case, "saved tensors", "target")
@@ -218,6 +237,8 @@ class Executor:
         )  # fmt: skip
 
     def _siblings(self, case: Case, count: int) -> OracleErrors:
+        if programs_of(case.variant) is not None and self._sampled is not None:
+            return self._sampled.oracle()
         draws = []
         for step in range(1, count + 1):
             sibling = case.with_seed(case.seed + step * SIBLING_STRIDE)
@@ -284,6 +305,8 @@ class Executor:
         return Digests(runs=tuple(runs), varied=f"{order_text}with poisoned allocations{tuned_text}")
 
     def _observed(self, case: Case) -> Observed:
+        if programs_of(case.variant) is not None and self._sampled is not None:
+            return self._sampled.found()
         if self._observation is None:
             return Observed(blind="kernels are observed on the interpreter only")
         self._announce(case, "observe", "target")
@@ -301,6 +324,16 @@ class Executor:
                 if name in target.tensors and name in reference.tensors
             )
         )
+
+
+def _of_oracles(reference: Run, golden: Run) -> tuple[Misfit, ...]:
+    """What is wrong with golden and reference before any target is looked at."""
+    odd = tuple(
+        Misfit(tensor="out", problem=f"{role} {text}", role="reference")
+        for role, run in (("golden", golden), ("reference", reference))
+        for text in run.odd
+    )
+    return odd or (*_against_golden(reference, golden),)
 
 
 def _against_golden(reference: Run, golden: Run) -> Iterable[Misfit]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from opcheck.backends.virtual import refused
 from opcheck.core.case import Case
 from opcheck.core.facts import Facts, Input, Output
 from opcheck.core.policy import Contract
@@ -30,4 +31,5 @@ def facts_of(spec: OpSpec, contract: Contract, device: torch.device) -> Facts:
         name: Output(rank=value.dim(), differentiable=value.dtype.is_floating_point and name not in run.detached)
         for name, value in {**run.outputs, **run.mutated}.items()
     }
-    return Facts(inputs=inputs, outputs=outputs)
+    no_far = refused() if device.type == "cpu" else "on a GPU they would take real memory"
+    return Facts(inputs=inputs, outputs=outputs, no_far=no_far)

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from opcheck.core.behaviour import Changed
+from opcheck.run.far import is_far
 
 _WORDS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
@@ -42,7 +43,10 @@ class Watch:
         return len(self._kept)
 
     def keep(self, name: str, tensor: Tensor, *, writable: bool = False, given: bool = True) -> None:
-        """Remember a tensor `[*S]`; of a `writable` one only the memory around it must stay."""
+        """Remember a tensor `[*S]`; of a `writable` one only the memory around it must stay.
+
+        Around a far tensor nobody looks but the observer, who sees every store there.
+        """
         if tensor.layout is torch.strided and tensor.untyped_storage().nbytes():
             alias = tensor.detach()
             self._kept.append(_Kept(name=name, tensor=alias, memory=_memory(alias).clone(), writable=writable))
@@ -80,7 +84,9 @@ def saved_into(watch: Watch) -> Iterator[None]:
 
 
 def _memory(tensor: Tensor) -> Tensor:
-    """Return the bytes of a tensor's whole storage, as a view."""
+    """Return the bytes of a tensor's whole storage, as a view; a copy of its own ones where it is far."""
+    if is_far(tensor):
+        return tensor.contiguous().reshape(-1).view(torch.uint8)
     return torch.empty(0, dtype=torch.uint8, device=tensor.device).set_(tensor.untyped_storage())
 
 
@@ -95,6 +101,8 @@ def _difference(kept: _Kept) -> Changed | None:
         return _around(kept, now)
 
     def seen(memory: Tensor, dtype: torch.dtype) -> Tensor:
+        if is_far(view):
+            return memory.view(dtype).view(view.shape)
         return memory[:whole].view(dtype).as_strided(view.shape, view.stride(), view.storage_offset())
 
     wrong = seen(now, word) != seen(kept.memory, word)
@@ -113,6 +121,8 @@ def _difference(kept: _Kept) -> Changed | None:
 
 def _around(kept: _Kept, now: Tensor) -> Changed | None:
     """Return what changed in the memory that is not the tensor's own."""
+    if is_far(kept.tensor):
+        return None
     wrong = now != kept.memory
     view, size = kept.tensor, kept.tensor.element_size()
     own = torch.zeros_like(wrong)

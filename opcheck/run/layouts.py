@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from opcheck.core.layouts import layout
+from opcheck.core.layouts import FAR, layout
+from opcheck.run.far import far
 
 MARGIN = 3  # elements around a padded tensor: odd, so that rows are not aligned either
 
@@ -32,6 +33,8 @@ def laid_out(name: str, value: Tensor, *, gradient: bool = False) -> Tensor:
     """Return the values of `value` `[*S]` in another memory layout; what the layout does not fit stays contiguous."""
     if value.dim() < layout(name).rank:
         return value
+    if name == FAR:
+        return far(value)
     if name == "transposed":
         return value.transpose(-1, -2).contiguous().transpose(-1, -2)
     if name == "channels_last":

@@ -34,7 +34,7 @@ class Observation:
             RoleFailed: The target raised.
             SampleError, BadCase: The case does not fit the op.
         """
-        sighted, blind = _sight()
+        sighted, blind = sight()
         if not sighted:
             self._found = Observed(blind=blind)
             with poisoned(NAN):
@@ -48,7 +48,7 @@ class Observation:
                 for name, tensor in run.tensors.items():
                     observer.returned(name, tensor)
             finally:
-                self._found, self._undefined = _readable(observer.found()), observer.undefined
+                self._found, self._undefined = readable(observer.found()), observer.undefined
         return run
 
     def found(self) -> Observed:
@@ -58,7 +58,7 @@ class Observation:
             RoleFailed: The target raised, and nothing was seen that explains it.
             SampleError, BadCase: The case does not fit the op.
         """
-        sighted, blind = _sight()
+        sighted, blind = sight()
         if self._found is None and not sighted:
             return Observed(blind=blind)
         if self._found is None:
@@ -97,7 +97,7 @@ class Observation:
         return {name: digest_of(value) for name, value in run.tensors.items()}
 
 
-def _sight() -> tuple[bool, str]:
+def sight() -> tuple[bool, str]:
     """Say whether kernels can be observed, and where they run unseen, why.
 
     Where nothing is interpreted no Triton kernel runs on the CPU, so that there is nothing to see.
@@ -112,7 +112,7 @@ def _sight() -> tuple[bool, str]:
     return False, state.reason if state is not None else "the interpreter is not repaired in this process"
 
 
-def _readable(found: Observed) -> Observed:
+def readable(found: Observed) -> Observed:
     """Name the kernels' files relative to where opcheck was called."""
     return replace(found, breaches=tuple(
         replace(item, where=_line(item.where), other=_within(item.other)) for item in found.breaches

@@ -8,7 +8,7 @@ from opcheck.core.case import LEADING, Case
 from opcheck.core.families import FAMILIES, family
 from opcheck.core.layouts import GRADIENT
 from opcheck.core.policy import DTYPES, Contract
-from opcheck.core.variants import config_of, variant_values
+from opcheck.core.variants import config_of, programs_of, variant_values
 from opcheck.errors import BadCase
 
 BACKENDS = ("cpu", "cuda")
@@ -38,6 +38,8 @@ def _faults(case: Case, contract: Contract, backend: str, arguments: Collection[
     if family(case.values) is None:
         yield f"{case.values!r} is not a family of values; there are {', '.join(item.name for item in FAMILIES)}"
     config_of(case.variant)
+    if programs_of(case.variant) is not None and case.backend != "cpu":
+        yield "programs can be left out of interpreted launches only, on cpu"
     laid_out = [name for name in case.layouts if not name.startswith(GRADIENT)]
     named = {"variant": tuple(variant_values(case.variant)), "grads": case.wanted, "layout": laid_out}
     for what, names in named.items():

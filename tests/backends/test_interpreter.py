@@ -15,7 +15,9 @@ from opcheck.backends.interpreter.repair import _install
 
 ROOT = Path(__file__).resolve().parents[2]
 SUITE = Path(__file__).parent / "interpreted"
-FILES = ("numerics", "reductions", "launches", "recording", "observing", "covering", "own_ops")
+FILES = (
+    *("numerics", "reductions", "launches", "recording", "observing", "covering", "own_ops", "wrapping", "sampled"),
+)
 
 
 def names():

@@ -36,6 +36,12 @@ def judged(found):
         "_kernel, kernel.py:9: program [2, 0, 0] lane 1 updates element 0 of y_ptr, which nobody has written since "
         "torch.empty",
     ),
+    (
+        Breach(rule="wrapped", tensor="x_ptr", access="load", offset=-3, meant=2**32 - 3, count=2, other="at k:7",
+               **PLACE),
+        "_kernel, kernel.py:9: an integer wraps; program [2, 0, 0] lane 1 loads element -3 of x_ptr at k:7 in place of "
+        "4294967293; 2 such lanes",
+    ),
     (Breach(rule="returned", tensor="out", offset=5, count=3, total=9),
      "3 of 9 elements were never written, the first is number 5"),
     (

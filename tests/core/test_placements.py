@@ -113,3 +113,30 @@ def test_a_leading_dimension_of_none_is_outside_unless_declared():
 
 def test_facts_come_back_from_json():
     assert facts_from(to_json(FACTS)) == FACTS
+
+
+def far_cases(facts, level="standard", contract=NORM, backend="cpu"):
+    plan = plan_cases(contract, level=level, backend=backend, facts=facts)
+    return [item.case for item in plan.cases if "=far" in item.case.layout], plan.not_covered
+
+
+def test_one_case_has_every_tensor_of_two_dimensions_far():
+    (case,), missing = far_cases(FACTS)
+    assert case.layout == "x=far+grad:out=far"
+    assert (case.dtype, case.dims) == ("float32", Dims(rows=5, cols=129))
+    assert not any("2^31" in text for text in missing)
+    assert far_cases(FACTS, "quick")[0] == []
+
+
+def test_what_is_declared_contiguous_is_not_far():
+    contract = replace(NORM, contiguous={"x": "rows are read as one stretch"})
+    assert [case.layout for case in far_cases(FACTS, contract=contract)[0]] == ["grad:out=far"]
+    assert outside(contract, Case(op=NORM.name, dtype="float32", dims=Dims(rows=5, cols=129), layout="x=far"))
+
+
+def test_where_it_cannot_be_it_is_not_covered():
+    cases, missing = far_cases(replace(FACTS, no_far="on a GPU they would take real memory"))
+    assert cases == []
+    assert "offsets of more than 2^31 elements: on a GPU they would take real memory" in missing
+    vectors = replace(FACTS, inputs={"weight": WEIGHT}, outputs={}, no_far="no room")
+    assert not any("2^31" in text for text in far_cases(vectors)[1])

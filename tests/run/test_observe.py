@@ -48,7 +48,7 @@ def executed(target, *trials, device="cpu"):
 @pytest.fixture
 def sighted(monkeypatch):
     """Nothing here is a Triton kernel, so that it does not matter whether the interpreter is repaired."""
-    monkeypatch.setattr(observe, "_sight", lambda: (True, ""))
+    monkeypatch.setattr(observe, "sight", lambda: (True, ""))
 
 
 @pytest.mark.parametrize("trials", [(Observe(), Repeat(count=3)), (Repeat(count=3), Observe())])

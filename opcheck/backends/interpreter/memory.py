@@ -18,6 +18,7 @@ from triton.runtime import interpreter
 
 from opcheck.backends.interpreter.dtypes import CUSTOM, Array, bits, convert, storage
 from opcheck.backends.interpreter.origins import ORIGIN
+from opcheck.backends.interpreter.wraps import WRAP, Wrap
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +35,7 @@ class Access:
         values: What a store writes, `[*block]`; None for the others.
         undefined: Whether the lanes that do not take part were given no value.
         ordering: Whether it is an atomic that orders the accesses around it, as all but relaxed ones do.
+        wrap: Where the pointers should lead, if integers that they were computed from have wrapped.
     """
 
     kind: Literal["load", "store", "atomic"]
@@ -44,6 +46,7 @@ class Access:
     values: Array | None = None
     undefined: bool = False
     ordering: bool = False
+    wrap: Wrap | None = None
 
 
 #: Sees an access and returns the mask of the lanes that may go on: `access.mask`, or less of it.
@@ -92,7 +95,7 @@ def create_masked_load(self: Any, ptrs: Any, mask: Any, other: Any, cache_policy
         lanes = _observer(
             Access(
                 kind="load", pointers=ptrs.data, mask=lanes, itemsize=dtype.itemsize, origin=ptrs.attr.get(ORIGIN),
-                undefined=other is None,
+                undefined=other is None, wrap=ptrs.attr.get(WRAP),
             )
         )  # fmt: skip
     return interpreter.TensorHandle(native.load(ptrs.data, lanes, rest, carried).view(dtype), element)
@@ -106,7 +109,7 @@ def create_masked_store(self: Any, ptrs: Any, value: Any, mask: Any, cache_polic
         lanes = _observer(
             Access(
                 kind="store", pointers=ptrs.data, mask=lanes, itemsize=data.dtype.itemsize,
-                origin=ptrs.attr.get(ORIGIN), values=data,
+                origin=ptrs.attr.get(ORIGIN), values=data, wrap=ptrs.attr.get(WRAP),
             )
         )  # fmt: skip
     return native.store(ptrs.data, _carried(data), lanes)
@@ -152,7 +155,7 @@ def _admitted(ptr: Any, mask: Array, itemsize: int, sem: Any) -> Array:
     return _observer(
         Access(
             kind="atomic", pointers=ptr.data, mask=mask, itemsize=itemsize, origin=ptr.attr.get(ORIGIN),
-            ordering=sem != ir.MEM_SEMANTIC.RELAXED,
+            ordering=sem != ir.MEM_SEMANTIC.RELAXED, wrap=ptr.attr.get(WRAP),
         )
     )  # fmt: skip
 

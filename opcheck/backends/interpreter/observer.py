@@ -10,7 +10,6 @@ import sys
 from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
-from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -18,15 +17,15 @@ import torch
 from torch import Tensor
 from triton.runtime import interpreter
 
-from opcheck.backends.interpreter import origins
+from opcheck.backends.interpreter import origins, wraps
 from opcheck.backends.interpreter.dtypes import Array, bits
 from opcheck.backends.interpreter.launch import tensors_of, watching
 from opcheck.backends.interpreter.memory import Access, observing
+from opcheck.backends.interpreter.places import Place
+from opcheck.backends.interpreter.places import place as place_of
 from opcheck.backends.interpreter.races import Clock, Races
 from opcheck.backends.interpreter.regions import Region
 from opcheck.core.memory import Breach, Observed, Program, Rule
-
-Place = tuple[str, int]
 
 
 @dataclass(slots=True)
@@ -138,14 +137,17 @@ class Observer:
             return access.mask
         self._accesses += 1
         program = tuple(interpreter.interpreter_builder.grid_idx)
-        place = _place(sys._getframe(2))
+        place = place_of(sys._getframe(2))
         if access.undefined and self.undefined is None and lanes.size < mask.size:
             self.undefined = launch.kernel, place
         launch.clock.tick(launch.programs.setdefault(program, len(launch.programs) + 1))
         launch.history.append((program, place, access.kind))
         if access.ordering and lanes.size == 1:
             launch.clock.ordering(int(lanes[0]))
-        dropped = _Looking(self, launch, access, mask, lanes).dropped()
+        looking = _Looking(self, launch, access, mask, lanes)
+        if access.wrap is not None:
+            looking.wrapped(access.wrap)
+        dropped = looking.dropped()
         if dropped is None:
             return access.mask
         admitted = mask.copy()
@@ -191,6 +193,20 @@ class _Looking:
             if chosen.size and (wrong := self._within(nearest, chosen)) is not None:
                 whole[chosen[wrong]] = True
         return whole if whole.any() else None
+
+    def wrapped(self, wrap: wraps.Wrap) -> None:
+        """Tell of active lanes whose addresses were computed from integers that wrapped."""
+        origin = self.access.origin
+        region = self.launch.regions.get(origin[0]) if origin is not None else None
+        true = np.broadcast_to(wrap.true, self.mask.shape)[self.mask]
+        wrong = true != self.lanes.view(np.int64)
+        if region is not None and wrong.any():
+            offsets = (self.lanes - np.uint64(region.start)).view(np.int64)
+            breach = self._breach("wrapped", region, np.arange(self.lanes.size), offsets, wrong)
+            meant = (int(true[int(wrong.argmax())]) - int(self.lanes[int(wrong.argmax())])) // self.access.itemsize
+            file, line = self.launch.history[-1][1]
+            breach = replace(breach, meant=breach.offset + meant, other=f"at {file}:{line}")
+            self.observer.report(breach, wrap.place)
 
     def _inside(self, region: Region, chosen: Array) -> Array:
         offsets = (self.lanes[chosen] - np.uint64(region.start)).view(np.int64)
@@ -249,24 +265,29 @@ class _Looking:
             self._report("race", region, chosen, offsets, only, other)
 
     def _report(self, rule: Rule, region: Region, chosen: Array, offsets: Array, wrong: Array, other: str = "") -> None:
+        breach = self._breach(rule, region, chosen, offsets, wrong, other)
+        self.observer.report(breach, self.launch.history[-1][1])
+
+    def _breach(
+        self, rule: Rule, region: Region, chosen: Array, offsets: Array, wrong: Array, other: str = ""
+    ) -> Breach:
         first = int(wrong.argmax())
-        program, place, kind = self.launch.history[-1]
+        program, _, kind = self.launch.history[-1]
         name, base = self.launch.name(region, self.access.origin)
         lane = int(np.flatnonzero(self.mask)[chosen[first]])
         size = self.access.itemsize
-        breach = Breach(
+        return Breach(
             rule=rule, tensor=name, kernel=self.launch.kernel, access=kind, program=program, lane=lane,
             offset=(int(offsets[first]) - base) // size, count=int(wrong.sum()), total=(region.size - base) // size,
             other=other,
         )  # fmt: skip
-        self.observer.report(breach, place)
 
 
 @contextlib.contextmanager
 def observed(extent: Collection[str] = ()) -> Iterator[Observer]:
     """Observe every interpreted launch inside the block; of the arguments in `extent` the whole buffer is theirs."""
     observer = Observer(extent)
-    with observing(observer.see), watching(observer.launched):
+    with observing(observer.see), watching(observer.launched), wraps.followed():
         yield observer
 
 
@@ -276,19 +297,3 @@ def _has_memory(tensor: Tensor) -> bool:
         and tensor.layout is torch.strided
         and (tensor.device.type == "cpu" and tensor.untyped_storage().nbytes() > 0)
     )
-
-
-_THEIRS: dict[str, bool] = {}
-
-
-def _place(frame: FrameType | None) -> Place:
-    """Return the innermost line that is neither Triton's nor opcheck's."""
-    while frame is not None:
-        file = frame.f_code.co_filename
-        theirs = _THEIRS.get(file)
-        if theirs is None:
-            theirs = _THEIRS[file] = not ("/triton/" in file or "opcheck/backends/" in file or file.startswith("<"))
-        if theirs:
-            return file, frame.f_lineno
-        frame = frame.f_back
-    return "", 0

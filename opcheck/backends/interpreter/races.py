@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from opcheck.backends.interpreter.dtypes import Array
+from opcheck.backends.virtual import zeros
 
 
 class Clock:
@@ -62,9 +63,9 @@ class Races:
         self._grain = grain
         count = -(-size // grain)
         # The last store, negative where no store changed a bit; the last read; the last by another program than that.
-        self._stored: Array = np.zeros(count, np.int32)
-        self._read: Array = np.zeros(count, np.int32)
-        self._read_elsewhere: Array = np.zeros(count, np.int32)
+        self._stored: Array = zeros(count, np.int32)
+        self._read: Array = zeros(count, np.int32)
+        self._read_elsewhere: Array = zeros(count, np.int32)
 
     def read(self, clock: Clock, offsets: Array, itemsize: int) -> tuple[int, int] | None:
         """Note a load or an atomic at byte offsets `[n]`; return a lane that races and the number of the store."""

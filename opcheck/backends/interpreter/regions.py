@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from opcheck.backends.interpreter.dtypes import Array
+from opcheck.backends.virtual import zeros
 
 _WORDS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
@@ -29,6 +30,7 @@ class Region:
         storage = tensor.untyped_storage()
         self.start, self.size = storage.data_ptr(), storage.nbytes()
         self.own: Array | None = None
+        self._whole = False
         self.written: Array | None = None
         self._kept = tensor.detach()
         self._poison, self._version, self._exact = 0, 0, True
@@ -39,8 +41,14 @@ class Region:
     def give(self, tensor: Tensor, *, whole: bool = False) -> None:
         """Count the elements of a tensor of the case as the case's own, or the `whole` storage, and as written."""
         self.written = None
-        own = np.ones(self.size, np.bool_) if whole else _places(tensor)
-        self.own = own if self.own is None else self.own | own
+        self._whole |= whole
+        if self._whole:
+            self.own = None
+            return
+        if self.own is None:
+            self.own = zeros(self.size, np.bool_)
+        size = tensor.element_size()
+        self.own[: self.size // size * size].reshape(-1, size)[elements_of(tensor)] = True
 
     def poison(self, byte: int) -> None:
         """Count all bytes as unwritten: they hold `byte`, until somebody writes something else there.
@@ -49,7 +57,7 @@ class Region:
         counts for the whole.
         """
         dtype = self._kept.dtype
-        self.written = np.zeros(self.size, np.bool_)
+        self.written = zeros(self.size, np.bool_)
         self._poison = 1 if dtype is torch.bool else byte
         self._exact = dtype.is_floating_point and dtype.itemsize > 1
         self._version = _version(self._kept)
@@ -97,8 +105,7 @@ class Region:
         size = tensor.element_size()
         if self.written is None or not tensor.numel():
             return np.zeros(0, np.int64)
-        elements = torch.arange(self.size // size).as_strided(tensor.shape, tensor.stride(), tensor.storage_offset())
-        wrong = self.unwritten(elements.reshape(-1).numpy() * size, size)
+        wrong = self.unwritten(elements_of(tensor) * size, size)
         return np.zeros(0, np.int64) if wrong is None else np.flatnonzero(wrong)
 
 
@@ -106,11 +113,10 @@ def _version(tensor: Tensor) -> int:
     return -1 if tensor.is_inference() else tensor._version
 
 
-def _places(tensor: Tensor) -> Array:
-    """Return which bytes of its storage a tensor `[*S]` has, `[bytes]` of bool."""
-    size, total = tensor.element_size(), tensor.untyped_storage().nbytes()
-    own = np.zeros(total, np.bool_)
-    if tensor.numel():
-        elements = torch.arange(total // size).as_strided(tensor.shape, tensor.stride(), tensor.storage_offset())
-        own[: total // size * size].reshape(-1, size)[elements.reshape(-1).numpy()] = True
-    return own
+def elements_of(tensor: Tensor) -> Array:
+    """Return where in its storage the elements of a tensor `[*S]` are, counted in elements, `[n]` in its order."""
+    places = np.full((1,) * tensor.dim(), tensor.storage_offset(), np.int64)
+    for axis, (size, stride) in enumerate(zip(tensor.shape, tensor.stride(), strict=True)):
+        along = (1,) * axis + (size,) + (1,) * (tensor.dim() - axis - 1)
+        places = places + (np.arange(size) * stride).reshape(along)
+    return places.reshape(-1)
