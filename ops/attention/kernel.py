@@ -10,7 +10,8 @@ of keys, each over all query heads of its key head.
 What the forward keeps is rounded, and the recipe as it stands is further off than it has to be: by `out` in a narrow
 type, and with it delta (k around 4: dq 7 times as far off as with the exact one); by an lse near 1e5, and with it all
 weights of a query (1 %). Both errors show in sums of which the right value is known, 1 for p and 0 for ds: the kernel
-for dq takes them out by one product `p @ k` more, and leaves corrected numbers to the kernel for dk and dv.
+for dq takes them out by one product `p @ k` more, and leaves corrected numbers to the kernel for dk and dv. The same
+product takes out what rounding ds to an operand of the dot adds to its sum.
 """
 
 import math
@@ -221,9 +222,12 @@ def _grad_query_kernel(
     v_at = v_ptr + _vectors(v_strides, sequence, kv_head, first_key + key.to(tl.int64), lanes)
 
     grad_q = tl.zeros([BLOCK_QUERIES * GROUP, BLOCK_DIM], tl.float32)
-    mean_k = tl.zeros([BLOCK_QUERIES * GROUP, BLOCK_DIM], tl.float32)
+    sum_k = tl.zeros([BLOCK_QUERIES * GROUP, BLOCK_DIM], tl.float32)
     sum_p = tl.zeros([BLOCK_QUERIES * GROUP], tl.float32)
     sum_ds = tl.zeros([BLOCK_QUERIES * GROUP], tl.float32)
+    sum_sloped = tl.zeros([BLOCK_QUERIES * GROUP], tl.float32)
+    sum_operand = tl.zeros([BLOCK_QUERIES * GROUP], tl.float32)
+    lost = tl.zeros([BLOCK_QUERIES * GROUP], tl.float32)
     end = keys
     if CAUSAL:
         end = tl.minimum(keys, start + BLOCK_QUERIES + keys - queries)
@@ -234,15 +238,22 @@ def _grad_query_kernel(
         p, centred, sloped = _weights(q, k, v, grad, lse, delta[:, None], key[None, :] <= last, scale, softcap, CAPPED)
         sum_p += tl.sum(p, 1)
         sum_ds += tl.sum(p * centred, 1)
-        grad_q = tl.dot((sloped * centred).to(k.dtype), k, grad_q, input_precision="ieee")
-        mean_k = tl.dot(sloped.to(k.dtype), k, mean_k, input_precision="ieee")
+        sum_sloped += tl.sum(sloped, 1)
+        ds = sloped * centred
+        ds_operand, p_operand = ds.to(k.dtype), sloped.to(k.dtype)
+        lost += tl.sum(ds - ds_operand.to(tl.float32), 1)
+        sum_operand += tl.sum(p_operand.to(tl.float32), 1)
+        grad_q = tl.dot(ds_operand, k, grad_q, input_precision="ieee")
+        sum_k = tl.dot(p_operand, k, sum_k, input_precision="ieee")
         key += BLOCK_KEYS
         k_at += BLOCK_KEYS * tl.cast(k_strides[2], tl.int64)
         v_at += BLOCK_KEYS * tl.cast(v_strides[2], tl.int64)
     # A query that sees no key has no weights, and no gradient.
     norm = tl.where(sum_p == 0.0, 0.0, 1.0 / sum_p)
     excess = sum_ds * norm
-    grad_q = (grad_q - (excess - grad_lse)[:, None] * mean_k) * (norm * scale)[:, None]
+    # Taken out at the mean of k as the dots saw it: what rounding the operands adds to all keys alike goes with it.
+    share = ((excess - grad_lse) * sum_sloped - lost) / tl.where(sum_operand == 0.0, 1.0, sum_operand)
+    grad_q = (grad_q - share[:, None] * sum_k) * (norm * scale)[:, None]
     tl.store(grad_q_ptr + out_at, grad_q, mask=mask)
     tl.store(delta_ptr + row, delta + excess, mask=inside)
     tl.store(norm_ptr + row, norm, mask=inside)
