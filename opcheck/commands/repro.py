@@ -24,7 +24,7 @@ from opcheck.core.shrink import Shrunk, elements
 from opcheck.core.verdict import Verdict
 from opcheck.errors import OpcheckError
 from opcheck.repro.shrinking import Smallest, audited, failures, needed, smallest
-from opcheck.repro.writing import Written, about, folder_for, write
+from opcheck.repro.writing import STANDALONE, Written, about, folder_for, write
 from opcheck.session import Options, Session
 from opcheck.session.fitting import BACKENDS
 
@@ -94,8 +94,11 @@ def _unwritable(folder: Path, error: OSError) -> OpcheckError:
 
 
 def _chosen(report: CaseReport, arguments: argparse.Namespace) -> Finding | None:
-    """Return the failure that is meant, the first where none is named; where there is none, say what there is."""
-    found = failures(report)
+    """Return the failure that is meant; where none is named, the first of those that a script may show without opcheck.
+
+    Where there is none, say what there is.
+    """
+    found = sorted(failures(report), key=lambda item: item.check not in STANDALONE)
     for item in found:
         if arguments.check in ("", item.check) and arguments.tensor in ("", item.tensor):
             return item

@@ -95,8 +95,8 @@ def write(session: Session, about: About, folder: Path) -> Written:
             written = _try(file, text, about, alone=True)
             if written.shows:
                 return written
-            last = (written.said.splitlines() or ["it was silent"])[-1]
-            why = f"a plain call in a fresh process does not show it ({last})"
+            said = (written.said.splitlines() or ["it said nothing"])[-1]
+            why = f"a plain call in a fresh process does not show it ({said})"
         else:
             why = found
     elif about.finding.check in STANDALONE:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import subprocess
 import sys
 from dataclasses import replace
@@ -9,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from opcheck.commands import repro
 from opcheck.core.case import Case
 from opcheck.core.finding import Finding
+from opcheck.core.report import CaseReport
 from opcheck.core.verdict import Verdict
 from opcheck.repro.captured import Captured, Stored
 from opcheck.repro.script import About, root_of, standalone
@@ -74,6 +77,17 @@ def test_the_root_is_relative_to_a_script_below_it():
     registry = Path("/a/b/registry.toml")
     assert root_of(registry, Path("/a/b/.opcheck/repro/x.py")) == "Path(__file__).resolve().parents[2]"
     assert root_of(registry, Path("/tmp/x.py")) == "Path('/a/b')"
+
+
+@pytest.mark.parametrize(
+    ("check", "tensor", "expected"),
+    [("", "", "numerics"), ("memory", "", "memory"), ("", "x_ptr", "memory"), ("slices", "", None)],
+)
+def test_the_failure_that_is_meant(check, tensor, expected):
+    seen = replace(WRONG, check="memory", tensor="x_ptr")
+    report = CaseReport(id="mine::double[float32;;normal;;;;0]@cpu", verdict=Verdict.FAIL, findings=(seen, WRONG))
+    found = repro._chosen(report, argparse.Namespace(check=check, tensor=tensor))
+    assert (found and found.check) == expected
 
 
 def test_a_script_is_python_whatever_the_finding_says(tmp_path):
