@@ -12,7 +12,7 @@ from .twins import twins
 
 @triton.jit
 def _kernel(x_ptr, y_ptr, x_row, x_col, y_row, y_col, cols, BLOCK: tl.constexpr):
-    row = tl.program_id(0)
+    row = tl.program_id(0).to(tl.int64)
     at = tl.arange(0, BLOCK)
     x = tl.load(x_ptr + row * x_row + at * x_col, mask=at < cols, other=0.0)
     y = tl.load(y_ptr + row * y_row + at * y_col, mask=at < cols, other=0.0)

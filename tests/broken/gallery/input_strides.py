@@ -12,7 +12,7 @@ from .twins import fresh, save_inputs, twins
 
 @triton.jit
 def _kernel(x_ptr, table_ptr, y_ptr, x_row, x_col, table_row, table_col, cols, BLOCK: tl.constexpr):
-    row = tl.program_id(0)
+    row = tl.program_id(0).to(tl.int64)
     at = tl.arange(0, BLOCK)
     x = tl.load(x_ptr + row * x_row + at * x_col, mask=at < cols, other=0.0)
     table = tl.load(table_ptr + row * table_row + at * table_col, mask=at < cols, other=0.0)

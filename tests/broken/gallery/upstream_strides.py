@@ -11,7 +11,7 @@ from .twins import draw_x, fresh, scaled, twins
 
 @triton.jit
 def _grad_kernel(grad_ptr, out_ptr, row_stride, col_stride, cols, BLOCK: tl.constexpr):
-    row = tl.program_id(0)
+    row = tl.program_id(0).to(tl.int64)
     at = tl.arange(0, BLOCK)
     grad = tl.load(grad_ptr + row * row_stride + at * col_stride, mask=at < cols, other=0.0)
     tl.store(out_ptr + row * cols + at, 3.0 * grad, mask=at < cols)
