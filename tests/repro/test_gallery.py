@@ -47,6 +47,8 @@ SCRIPTS = {
     "float64_accepted": "alone",
     "out_of_bounds_read": "opcheck",
 }
+#: Run by `make test-slow`: the others ask the same of torch, Triton and opcheck.
+SLOW = frozenset({"tail_tile", "float64_accepted"})
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +95,9 @@ def test_the_smallest_cases_are_at_most_a_tenth_in_the_median(shrunk):
     assert statistics.median(elements(found.shrunk.case) / elements(case) for case, found in pairs) <= 0.1
 
 
-@pytest.mark.parametrize("name", SCRIPTS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in SCRIPTS]
+)
 def test_a_script_exits_with_1_for_the_broken_kernel_and_with_0_for_its_right_twin(name, session, shrunk, tmp_path):
     case, found = shrunk(name)
     written = write(session, about(session, found.shrunk.case, case, found.finding, bisect=False), tmp_path)
