@@ -7,15 +7,13 @@ import pytest
 from opcheck.auditor import judge
 from opcheck.checks import all_checks
 from opcheck.checks.protocol import example
+from opcheck.core.conditioning import Condition, Conditioned, Errors, Kappa
 from opcheck.core.measured import Element, Measured
 from opcheck.core.outcome import (
     Compare,
     Compared,
     Crashed,
     Misfit,
-    OracleError,
-    OracleErrors,
-    Orders,
     Raised,
     Returned,
     Siblings,
@@ -66,14 +64,23 @@ def test_above_the_trigger_no_pass_or_fail_comes_from_the_gate(dtype, trigger):
     assert judged(beyond(trigger), target=0.0) is PASS, "a target at golden itself needs no gate"
 
 
-def test_two_orders_of_the_reference_excuse_what_they_do_themselves():
-    def judged(spread):
-        error = OracleError(tensor="out", reference_error=spread, rounding_floor=0.0, scale=1.0, judged=387)
-        orders = {Orders(): Returned(evidence=OracleErrors(tensors=(error,), draws=2))}
-        return verdict("numerics", item(reference_error=0.5, target_error=1.0), more=orders)
+@pytest.mark.parametrize(("dtype", "most"), [("float16", 2.0), ("float32", 4.0)])
+def test_without_a_gate_noise_as_large_as_the_fudge_factor_allows_is_excused(dtype, most):
+    noise = tuple(0.1 * (-1) ** at for at in range(16))
 
-    assert judged(0.5) is LIMITED
-    assert judged(math.nextafter(0.5, 0)) is INCONCLUSIVE
+    def errors(rms):
+        return Errors(rms=rms, largest=3.0, upward=noise, outward=noise, along=tuple((one, 1.0) for one in noise))
+
+    def judged(rms):
+        known = Kappa(of="inputs", value=1e9, index=(2, 128), quotient=0.5, perturbed=1.0, unit=2.0**-24)
+        found = Conditioned(
+            tensor="out", kappa=known, distinct=16, samples=6192, reference=errors(1.0), target=errors(rms)
+        )
+        more = {Condition(tensor="out", seeds=16, beyond=most): Returned(evidence=found)}
+        return verdict("numerics", item(dtype=dtype, reference_error=0.5, target_error=1.0), more=more, dtype=dtype)
+
+    assert judged(most) is LIMITED
+    assert judged(beyond(most)) is INCONCLUSIVE
 
 
 @pytest.mark.parametrize(("changes", "expected"), [
