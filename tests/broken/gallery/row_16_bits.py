@@ -1,4 +1,4 @@
-"""A row's number is kept in 16 bits: from 65,536 rows on the first ones are read again."""
+"""`broken::row_16_bits`: A row's number is kept in 16 bits: from 65,536 rows on the first ones are read again."""
 
 import torch
 import triton
