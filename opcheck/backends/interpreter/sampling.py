@@ -159,7 +159,8 @@ class Sampler:
         lost = memory is None or (access.kind == "atomic" and self._partial)
         if memory is not None:
             offsets = (lanes - np.uint64(memory.start)).view(np.int64)
-            lost |= access.kind != "store" and not memory.complete and not memory.written[offsets].all()
+            if self.skipped or self._partial:
+                lost |= access.kind != "store" and not memory.complete and not memory.written[offsets].all()
         if lost and program not in self._lost:
             self._lost.add(program)
             self.dependent[self._kernel] = None

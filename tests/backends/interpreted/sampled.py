@@ -190,6 +190,21 @@ def raising(x):
     return parts
 
 
+def into_a_copy(x):
+    out = torch.empty_like(x).copy_(x)
+    added[(1,)](x.detach(), out, COLS, BLOCK=4)
+    return out
+
+
+def test_where_no_program_is_left_out_what_the_host_wrote_may_be_added_to():
+    def first_row_doubled(x):
+        return torch.cat((2 * x.detach()[:1], x.detach()[1:]))
+
+    compared, observed = executed(into_a_copy, first_row_doubled)
+    assert (compared.find("out").judged, compared.find("out").target_error) == (ROWS * COLS, 0.0)
+    assert (observed.sample.left, observed.breaches) == ((), ())
+
+
 def test_what_the_host_makes_of_the_poison_is_not_the_kernels_fault():
     compared, observed = executed(raising, lambda x: x.detach().sum(1), rows=64)
     assert (compared.tensors, compared.misfits) == ((), ())
