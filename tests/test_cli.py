@@ -75,7 +75,10 @@ class TestCases:
                 "bad::right[float32;n=4;normal;;eps=one;;0]@cpu",
                 "variant 'eps=one' should read name=value, the value in",
             ),
-            ("bad::right[float32;n=4;normal;;%size=1;;0]@cpu", "%size is not a reserved name; there are %config, %prog"),
+            (
+                "bad::right[float32;n=4;normal;;%size=1;;0]@cpu",
+                "%size is not a reserved name; there are %config, %p",
+            ),
             ("bad::right[float32;n=4;normal;;%config=-1;;0]@cpu", "%config is -1; it should be an integer of 0 or mor"),
             ("bad::right[float32;n=4;normal;;;y;0]@cpu", "its grads names 'y', which the op does not take; it takes x"),
             ("bad::right[float32;n=4;normal;;;;first]@cpu", "seed 'first' is not an integer"),

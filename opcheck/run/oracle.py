@@ -29,17 +29,34 @@ def promote(reference: Callable[..., Any]) -> Callable[..., Any]:
     return golden
 
 
-class Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Raise where an operation takes an FP64 tensor and gives a narrower float: the oracle is no longer FP64."""
+class Own(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Raise where golden or reference of an op calls the op itself: whatever it gives would then be right."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, role: str, name: str) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self.name = name
+        self.role, self.name = role, name
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        result = func(*args, **(kwargs or {}))
+        if func.name() == self.name:
+            raise OracleError(
+                f"{self.role} of {self.name} calls {self.name} itself, which proves nothing; write its formula in "
+                f"PyTorch's own operations"
+            )
+        return func(*args, **(kwargs or {}))
+
+
+class Watch(Own):  # type: ignore[no-untyped-call]
+    """Raise, too, where an operation takes an FP64 tensor and gives a narrower float: golden is no longer FP64."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__("golden", name)
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        result = super().__torch_dispatch__(func, types, args, kwargs)
         if _holds_double(args, kwargs):
             for item in tree_leaves(result):
                 if isinstance(item, Tensor) and item.dtype.is_floating_point and item.dtype != torch.float64:

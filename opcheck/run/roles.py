@@ -19,8 +19,8 @@ from opcheck.run.failure import describe
 from opcheck.run.inputs import Call, draw, standard_normal
 from opcheck.run.intact import Keeps
 from opcheck.run.layouts import laid_out, revalued, revalued_gradient
-from opcheck.run.oracle import Watch as NarrowingWatch
-from opcheck.run.oracle import exact_settings
+from opcheck.run.oracle import Own, exact_settings
+from opcheck.run.oracle import Watch as OracleWatch
 from opcheck.run.values import fill
 
 
@@ -199,12 +199,8 @@ def setting(role: Role, name: str) -> Iterator[None]:
     if role == "target":
         yield
         return
-    with exact_settings(double=role == "golden"):
-        if role == "golden":
-            with NarrowingWatch(name):
-                yield
-        else:
-            yield
+    with exact_settings(double=role == "golden"), OracleWatch(name) if role == "golden" else Own(role, name):
+        yield
 
 
 def _leaf(name: str, value: Tensor, wanted: frozenset[str]) -> Tensor:

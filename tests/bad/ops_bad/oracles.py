@@ -61,6 +61,16 @@ def reference_text(x: torch.Tensor) -> torch.Tensor:
     return x * 2
 
 
+@register("bad::reference_itself", reference=lambda x: torch.ops.bad.reference_itself(x))
+def reference_itself(x: torch.Tensor) -> torch.Tensor:
+    return x * 3
+
+
+@register("bad::golden_itself", golden=lambda x: torch.ops.bad.golden_itself(x))
+def golden_itself(x: torch.Tensor) -> torch.Tensor:
+    return x * 2
+
+
 @register("bad::golden_narrows", golden=narrows)
 def golden_narrows(x: torch.Tensor) -> torch.Tensor:
     return x * 2
