@@ -232,7 +232,7 @@ class TestProcess:
     def test_ctrl_c_ends_it_and_prints_what_was_finished(self):
         ops = ("bad::gives_none", "bad::hangs")
         process = subprocess.Popen(
-            command("audit", *ops, "--registry", REGISTRY, "--backend", "cpu", "-n1", "--level", "quick", "--timeout", "8"),
+            command("audit", *ops, "--registry", REGISTRY, "--backend=cpu", "-n1", "--level", "quick", "--timeout=8"),
             cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
         for _ in range(3):
