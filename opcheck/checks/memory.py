@@ -10,6 +10,7 @@ from opcheck.checks.guards import complaints, examples, witness
 from opcheck.checks.protocol import Control, LimitsOf, Seen, Subject, answered, broken, compared, example
 from opcheck.core.finding import Finding
 from opcheck.core.guards import Banded, Guarded
+from opcheck.core.layouts import FAR
 from opcheck.core.memory import MEMORY, NO_LAUNCH, Breach, Observe, Observed, Rule, Sample
 from opcheck.core.outcome import Compare, Compared, Crashed, Outcome, Returned, Trial
 from opcheck.core.verdict import Verdict
@@ -53,7 +54,8 @@ class Memory:
             return (Guarded(),)
         found = answered(seen, Observe())
         unseen = isinstance(found, Observed) and not (found.launches or found.breaches or found.blind)
-        return (Observe(), Guarded()) if unseen else (Observe(),)
+        far = FAR in subject.case.layouts.values()  # bands would have to lie around gigabytes of untouched memory
+        return (Observe(), Guarded()) if unseen and not far else (Observe(),)
 
     def judge(self, subject: Subject, seen: Seen, limits: LimitsOf) -> tuple[Finding, ...]:
         for trial, what in ((Observe(), "observed run"), (Guarded(), "run between guard bands")):

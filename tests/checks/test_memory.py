@@ -143,3 +143,11 @@ def test_what_ran_is_said(found, said):
 def test_on_the_cpu_no_kernel_is_known():
     (finding,) = guarded(Banded(given=2, allocated=1), example())
     assert finding.detail == f"{NO_LAUNCH}; {BANDS}"
+
+
+def test_no_bands_are_put_around_far_tensors():
+    subject = example()
+    seen = {**COMPARED, Observe(): Returned(evidence=Observed())}
+    far = replace(subject, case=replace(subject.case, layout="x=far"))
+    assert Guarded() in check.plan(subject, seen, lambda dtype: check.limits())
+    assert Guarded() not in check.plan(far, seen, lambda dtype: check.limits())
