@@ -24,6 +24,7 @@ from opcheck.core.layouts import GRADIENT, layout_text, revalues_gradient
 from opcheck.core.measure import digest_of, dtype_name, measure, measure_oracle
 from opcheck.core.measured import Measured
 from opcheck.core.memory import Observe, Observed
+from opcheck.core.oracle import Examine
 from opcheck.core.outcome import (
     Compare,
     Compared,
@@ -57,6 +58,7 @@ from opcheck.run.decoys import nearest_decoy
 from opcheck.run.draws import drawn
 from opcheck.run.elements import element_errors, input_conditions
 from opcheck.run.envelope import conditioned
+from opcheck.run.examine import examined
 from opcheck.run.failure import place_of
 from opcheck.run.fakes import fake_forms, forms_of, symbolic_forms
 from opcheck.run.guarded import GuardedRuns
@@ -122,6 +124,8 @@ class Executor:
                     return Returned(evidence=self._elementwise(case, trial.max_ulp))
                 case Locate() if programs_of(case.variant) is not None:
                     return Returned(evidence=Located(wrong=0, total=0, where="numbered among the elements compared"))
+                case Examine():
+                    return Returned(evidence=examined(self.spec, self.contract, case, self.device, self._announce))
                 case Locate():
                     return Returned(evidence=located(self._run, case, trial))
                 case FakeRun():

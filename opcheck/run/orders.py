@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import torch
 from torch import Tensor
+from torch.utils._pytree import tree_map
 
 from opcheck.core.case import Case
 from opcheck.core.measure import measure_oracle
@@ -81,7 +85,55 @@ def moved(spec: OpSpec, contract: Contract, case: Case, device: torch.device, te
     return found
 
 
+def golden_orders(
+    spec: OpSpec, contract: Contract, case: Case, device: torch.device
+) -> dict[str, tuple[Tensor, Tensor | None]]:
+    """Return each tensor of golden in its natural order of the declared reductions and in another one, put in order.
+
+    None for the other where it cannot be put in order. Whether it can is asked where golden does not cancel: on the
+    same inputs moved to mean 0 and variance 1, where both orders must agree; empty where nothing is reduced.
+    """
+    permute = _permutation(contract, case)
+    if not permute:
+        return {}
+    benign = _pair(replace(spec, golden=_standardized(spec.golden)), case, device, permute)
+    return {
+        name: (truth, other if name in benign and _agree(*benign[name]) else None)
+        for name, (truth, other) in _pair(spec, case, device, permute).items()
+    }
+
+
 Axes = tuple[tuple[int, Tensor], ...]
+
+
+def _pair(
+    spec: OpSpec, case: Case, device: torch.device, permute: dict[str, Tensor]
+) -> dict[str, tuple[Tensor, Tensor]]:
+    golden = run_role(spec, case, "golden", device)
+    carried = _carried(golden, permute)
+    other = run_role(spec, case, "golden", device, permute=permute, permute_outputs=carried)
+    return {
+        name: (value.detach(), _put_back(other.tensors[name].detach(), _axes_of(name, golden, carried, permute)))
+        for name, value in golden.tensors.items()
+        if name in other.tensors and value.dtype.is_floating_point
+    }
+
+
+def _agree(natural: Tensor, other: Tensor) -> bool:
+    return bool((natural.isfinite() & other.isfinite()).any()) and _same(other, natural, 0.0)
+
+
+def _standardized(golden: Callable[..., Any]) -> Callable[..., Any]:
+    def standard(value: Any) -> Any:
+        if not isinstance(value, Tensor) or not value.dtype.is_floating_point or value.numel() < 2:
+            return value
+        fixed = value.detach()
+        return (value - fixed.mean()) / (float(fixed.std()) or 1.0)
+
+    def called(*args: Any, **kwargs: Any) -> Any:
+        return golden(*tree_map(standard, args), **tree_map(standard, kwargs))
+
+    return called
 
 
 def _permutation(contract: Contract, case: Case) -> dict[str, Tensor]:
