@@ -60,7 +60,7 @@ class Oracle:
         if evidence is None:
             return (Compare(),)
         found = answered(seen, Examine())
-        if isinstance(found, Examined) and subject.case.backend == "cpu" and any(_alike(evidence, found)):
+        if isinstance(found, Examined) and subject.case.backend == "cpu" and _alike(evidence, found):
             return (Examine(), Observe())
         return (Examine(),)
 
@@ -103,7 +103,9 @@ class Oracle:
     ) -> Iterator[Finding]:
         for gap in found.orders:
             item = evidence.find(gap.tensor)
-            if item is None or item.exact or not item.judged or item.dtype == _EXACT:
+            if item is None or item.exact or item.dtype == _EXACT:
+                continue
+            if not item.reference_error:  # narrower, it has every digit of golden: nothing is lost in either
                 continue
             siblings = sibling_errors(seen, evidence, subject.case, gap.tensor)
             allowed = threshold_of(item, siblings, limits(item.dtype)).value
@@ -170,12 +172,14 @@ def _returned(found: Examined) -> Outcome:
 
 
 def _alike(evidence: Compared, found: Examined) -> tuple[Measured, ...]:
-    """Return the wide tensors of many elements, if the target has every bit of the reference's rounding in all."""
+    """Return the wide tensors of many elements that are rounded more than once, if all have the reference's every bit.
+
+    A result that is rounded once, to the nearest, has the same bits from everybody.
+    """
     digests = dict(found.digests)
     many = tuple(item for item in evidence.tensors if item.dtype in WIDE and item.judged >= _MANY)
-    rounded = any(item.reference_error > 0 for item in many)
     same = all(item.digest == digests.get(item.tensor) for item in many)
-    return tuple(item for item in many if item.reference_error > 0) if rounded and same else ()
+    return tuple(item for item in many if item.reference_error > item.rounding_floor) if same else ()
 
 
 def _launches_nothing(seen: Seen) -> bool:

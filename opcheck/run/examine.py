@@ -32,6 +32,7 @@ from opcheck.run.roles import RoleFailed, Run, answer, live_outputs, prepared, r
 Announce = Callable[[Case, str, Role], None]
 
 SMALL = 7  # of each dimension, for gradcheck: its cost hardly grows with it
+LARGEST = 32.0  # of an input of gradcheck
 SEEDS = 3  # a kink that lies within a finite difference of an element is met under one of them at most
 NONDETERMINISM = 1e-9  # atomics of golden on a GPU
 SAMPLED = 16  # elements of each input
@@ -111,7 +112,7 @@ class _Looking:
                 self.not_covered.append(f"gradcheck of golden at a small shape, at which it fails: {error}")
                 return "skipped", ""
             if found is None:
-                self.skipped.append("no gradcheck: no output of golden depends differentiably on an input")
+                self.skipped.append("no gradcheck: no finite output of golden depends differentiably on an input")
                 return "skipped", ""
             if not found:
                 return "holds", ""
@@ -144,7 +145,7 @@ class _Looking:
         """Return what `gradcheck` complains of, empty where it does not, None where there is nothing to check."""
         call = prepared(self.spec, case, "golden", self.device)
         leaves = {
-            name: value.detach().clone().contiguous().requires_grad_(True)
+            name: _moderate(value.detach()).clone().contiguous().requires_grad_(True)
             for name, value in call.tensors()
             if value.requires_grad and value.numel() and name.partition("[")[0] not in self.contract.no_grad
         }
@@ -153,12 +154,11 @@ class _Looking:
             changed = dict(zip(leaves, given, strict=True))
             moved = call.map(lambda name, value: changed.get(name, value.detach()))
             with setting("golden", self.spec.name):
-                outputs, _ = answer(
-                    self.spec, "golden", call.map(lambda name, value: changed.get(name, value.detach()))
-                )
+                outputs, _ = answer(self.spec, "golden", moved)
             return tuple(live_outputs(outputs, case).values())
 
-        if not leaves or not function(*leaves.values()):
+        outputs = function(*leaves.values()) if leaves else ()
+        if not outputs or not all(bool(value.isfinite().all()) for value in outputs):
             return None
         try:
             torch.autograd.gradcheck(
@@ -214,6 +214,13 @@ class _Looking:
             if not isinstance(found, tuple | list):
                 return {"out": to_float(found)}
             return {f"out {at}": to_float(item) for at, item in enumerate(found)}
+
+
+def _moderate(value: Tensor) -> Tensor:
+    """Return `[*S]`, moved to mean 0 and variance 1 where finite differences of 1e-6 would drown in its size."""
+    if not value.numel() or float(value.abs().max()) <= LARGEST:
+        return value
+    return (value - value.mean()) / (float(value.std(correction=0)) or 1.0)
 
 
 def _chosen(call: Call, case: Case) -> dict[str, list[float]]:
