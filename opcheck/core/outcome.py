@@ -25,6 +25,7 @@ from opcheck.core.forms import Faked, FakeRun, Form
 from opcheck.core.guards import Banded, Guarded
 from opcheck.core.measured import Element, Measured
 from opcheck.core.memory import Observe, Observed
+from opcheck.core.oracle import Examine, Examined
 from opcheck.core.sanitizer import Sanitize, Sanitized
 from opcheck.core.stress import Endured, Stressed
 
@@ -79,7 +80,7 @@ class Elementwise:
 
 
 _Behavioural = Draws | Refuse | SavedTensors | Backwards | DoubleBackward | Autocast | Composed | Stressed
-_Numerical = Compare | Siblings | Orders | Condition | Locate | Elementwise
+_Numerical = Compare | Siblings | Orders | Condition | Locate | Elementwise | Examine
 _Watched = Observe | Guarded | Sanitize
 Trial = _Numerical | Repeat | Registration | FakeRun | Build | _Watched | _Behavioural
 
@@ -225,6 +226,7 @@ Evidence = (
     | Sanitized
     | Built
     | Endured
+    | Examined
 )
 
 

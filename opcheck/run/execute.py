@@ -24,6 +24,7 @@ from opcheck.core.layouts import GRADIENT, layout_text, revalues_gradient
 from opcheck.core.measure import digest_of, dtype_name, measure, measure_oracle
 from opcheck.core.measured import Measured
 from opcheck.core.memory import Observe, Observed
+from opcheck.core.oracle import Examine
 from opcheck.core.outcome import (
     Compare,
     Compared,
@@ -57,6 +58,7 @@ from opcheck.run.decoys import nearest_decoy
 from opcheck.run.draws import drawn
 from opcheck.run.elements import element_errors, input_conditions
 from opcheck.run.envelope import conditioned
+from opcheck.run.examine import examined
 from opcheck.run.failure import place_of
 from opcheck.run.fakes import fake_forms, forms_of, symbolic_forms
 from opcheck.run.guarded import GuardedRuns
@@ -102,6 +104,7 @@ class Executor:
             return {trial: self._outcome(case, trial) for trial in wanted}
 
     def _outcome(self, case: Case, trial: Trial) -> Outcome:
+        about = (self.spec, self.contract, case, self.device)
         try:
             match trial:
                 case Compare():
@@ -122,6 +125,8 @@ class Executor:
                     return Returned(evidence=self._elementwise(case, trial.max_ulp))
                 case Locate() if programs_of(case.variant) is not None:
                     return Returned(evidence=Located(wrong=0, total=0, where="numbered among the elements compared"))
+                case Examine():
+                    return Returned(evidence=examined(*about, self._announce))
                 case Locate():
                     return Returned(evidence=located(self._run, case, trial))
                 case FakeRun():
@@ -153,10 +158,8 @@ class Executor:
                 case Autocast():
                     return Returned(evidence=self._autograd(case).autocast(trial))
                 case Compiled() | Checkpointed() | Packed() | Transformed() | Captured():
-                    about = (self.spec, self.contract, case, self.device)
                     return Returned(evidence=composed(*about, trial, self._announce))
                 case Endure() | Reshape() | Streams() | SecondDevice() | Large():
-                    about = (self.spec, self.contract, case, self.device)
                     return Returned(evidence=stressed(*about, trial, self._announce))
                 case _:
                     assert_never(trial)
@@ -183,7 +186,6 @@ class Executor:
         watch = Watch()
         self._announce(case, "compare", "target")
         target = run_role(self.spec, case, "target", self.device, watch=watch)
-        changed, untouched = watch.changed(), watch.untouched()
         misfits = (*_against_reference(target, reference, golden, self.contract),)
         unfit = {item.tensor for item in misfits}
         tensors = []
@@ -195,7 +197,8 @@ class Executor:
             measured = self._measure(name, value, pair[0], pair[1], golden)
             tensors.append(replace(measured, decoy=decoy, decoy_distance=distance))
         return Compared(
-            tensors=tuple(tensors), misfits=misfits, changed=changed, untouched=untouched, watched=watch.count,
+            tensors=tuple(tensors), misfits=misfits, changed=watch.changed(),
+            untouched=watch.untouched(), watched=watch.count,
             forms=forms_of({name: value for name, value in target.tensors.items() if name not in target.mutated}),
         )  # fmt: skip
 
@@ -254,11 +257,10 @@ class Executor:
 
     def _conditioned(self, case: Case, trial: Condition) -> Conditioned:
         siblings = [case.with_seed(case.seed + step * SIBLING_STRIDE) for step in range(trial.seeds)]
-
-        def runs(of: Case, role: Role) -> Run:
-            return self._run(of, "conditioning", role)
-
-        return conditioned(self.spec, self.contract, siblings, self.device, trial, runs)
+        return conditioned(
+            self.spec, self.contract, siblings, self.device, trial,
+            lambda of, role: self._run(of, "conditioning", role),
+        )  # fmt: skip
 
     def _random_scales(self, case: Case) -> dict[str, float]:
         """Return `max|golden gradient|` under a random upstream gradient as large as the case's constant one."""

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import torch
 from torch import Tensor
+from torch.utils._pytree import tree_map
 
 from opcheck.core.case import Case
 from opcheck.core.measure import measure_oracle
 from opcheck.core.outcome import OracleErrors, Role
-from opcheck.core.policy import Contract
+from opcheck.core.policy import WIDE, Contract
 from opcheck.core.spec import OpSpec
 from opcheck.run.inputs import seeded
 from opcheck.run.pooling import pooled
@@ -19,6 +23,7 @@ from opcheck.run.roles import Run, run_role
 # Relative: golden in both orders agrees to FP64 noise, which is 1e-9 of a gradient that cancels to 1e-7 of its terms,
 # or the axes were guessed wrong, and then most elements differ altogether.
 ALIGNED = 1e-6
+STEP, MUCH = 100.0, 0.25  # noise moves many elements by more than 1/100 of what it moves any, a step moves few
 NEGLIGIBLE = 1e-3  # of the reference's error: where golden is 0 but for FP64 noise, its orders agree in nothing
 
 
@@ -81,7 +86,84 @@ def moved(spec: OpSpec, contract: Contract, case: Case, device: torch.device, te
     return found
 
 
+def golden_orders(
+    spec: OpSpec, contract: Contract, case: Case, device: torch.device
+) -> dict[str, tuple[Tensor, Tensor | None]]:
+    """Return each tensor of golden in its natural order of the declared reductions and in another one, put in order.
+
+    The other one's inputs are off by one ulp of FP64 where that moves much of the tensor: sums of float32 numbers and
+    of their squares are often exact in FP64, and what is lost after them does not show in another order. Narrow types
+    do without, whose elements lie on steps of golden more often.
+
+    None for the other where it cannot be put in order. Whether it can is asked where golden does not cancel: on the
+    same inputs moved to mean 0 and variance 1, where both orders must agree; empty where nothing is reduced.
+    """
+    permute = _permutation(contract, case)
+    if not permute:
+        return {}
+    benign = _pair(replace(spec, golden=_changed(spec.golden, _standard)), case, device, permute)
+    pairs = _pair(spec, case, device, permute)
+    nudged = _pair(spec, case, device, permute, nudge=True) if case.dtype in WIDE else {}
+    return {
+        name: (truth, _larger(truth, other, nudged.get(name)) if name in benign and _agree(*benign[name]) else None)
+        for name, (truth, other) in pairs.items()
+    }
+
+
 Axes = tuple[tuple[int, Tensor], ...]
+
+
+def _pair(
+    spec: OpSpec, case: Case, device: torch.device, permute: dict[str, Tensor], *, nudge: bool = False
+) -> dict[str, tuple[Tensor, Tensor]]:
+    golden = run_role(spec, case, "golden", device)
+    carried = _carried(golden, permute)
+    if nudge:
+        spec = replace(spec, golden=_changed(spec.golden, _nudged))
+    other = run_role(spec, case, "golden", device, permute=permute, permute_outputs=carried)
+    return {
+        name: (value.detach(), _put_back(other.tensors[name].detach(), _axes_of(name, golden, carried, permute)))
+        for name, value in golden.tensors.items()
+        if name in other.tensors and value.dtype.is_floating_point
+    }
+
+
+def _agree(natural: Tensor, other: Tensor) -> bool:
+    return bool((natural.isfinite() & other.isfinite()).any()) and _same(other, natural, 0.0)
+
+
+def _larger(natural: Tensor, other: Tensor, nudged: tuple[Tensor, Tensor] | None) -> Tensor:
+    """Return what the nudge gave instead, if it moves at least a quarter of the elements alike: noise, not a step."""
+    if nudged is None:
+        return other
+    distance = (nudged[1] - natural).abs()
+    distance = distance[distance.isfinite()]
+    if not distance.numel() or not float(distance.max()):
+        return other
+    moved = (distance > distance.max() / STEP).double().mean()
+    return nudged[1] if float(moved) >= MUCH else other
+
+
+def _changed(golden: Callable[..., Any], change: Callable[[Tensor], Tensor]) -> Callable[..., Any]:
+    """Return a golden whose floating-point arguments `[*S]` are changed first."""
+
+    def apply(value: Any) -> Any:
+        return change(value) if isinstance(value, Tensor) and value.dtype.is_floating_point else value
+
+    def called(*args: Any, **kwargs: Any) -> Any:
+        return golden(*tree_map(apply, args), **tree_map(apply, kwargs))
+
+    return called
+
+
+def _standard(value: Tensor) -> Tensor:
+    fixed = value.detach()
+    return (value - fixed.mean()) / (float(fixed.std()) or 1.0) if value.numel() > 1 else value
+
+
+def _nudged(value: Tensor) -> Tensor:
+    steps = torch.randint(-1, 2, tuple(value.shape), generator=seeded("nudge")).to(value)
+    return value * (1 + steps * 2.0**-52)
 
 
 def _permutation(contract: Contract, case: Case) -> dict[str, Tensor]:

@@ -10,6 +10,7 @@ import pytest
 import opcheck.checks
 from opcheck.auditor import judge
 from opcheck.checks import all_checks, limits_by_check
+from opcheck.core.oracle import ORACLE
 from opcheck.core.outcome import Crashed, Raised, Returned, TimedOut
 from opcheck.core.policy import Override, Policy
 from opcheck.core.verdict import Verdict, worst
@@ -38,7 +39,8 @@ def test_every_module_with_a_check_is_found():
 def test_one_control_holds_and_one_does_not(name):
     controls = CHECKS[name].controls()
     assert {control.expect in GOOD for control in controls} == {True, False}
-    assert any(control.expect is Verdict.FAIL for control in controls), "a check that can never fail checks nothing"
+    if name != ORACLE:  # an oracle that is not fit to judge by is no fault of the target
+        assert any(control.expect is Verdict.FAIL for control in controls), "a check that can never fail checks nothing"
     assert len({control.name for control in controls}) == len(controls)
 
 

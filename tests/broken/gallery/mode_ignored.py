@@ -43,7 +43,7 @@ def declare(namespace, wrong):
     def op(x: torch.Tensor, mode: str) -> torch.Tensor:
         """Pool x `[rows, cols]` over its rows by the mean or the maximum, giving `[cols]`."""
         refuse_empty(*x.shape)
-        return reference(x, mode)
+        return x.amax(0) if mode == "max" else (x.float().sum(0) / x.shape[0]).to(x.dtype)
 
     @torch.library.custom_op(f"{namespace}::mode_ignored_backward", mutates_args=())
     def grad_x(grad: torch.Tensor, x: torch.Tensor, mode: str) -> torch.Tensor:

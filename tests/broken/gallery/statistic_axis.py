@@ -35,7 +35,8 @@ def declare(namespace, wrong):
     def op(x: torch.Tensor) -> torch.Tensor:
         """Divide each row of x `[rows, cols]`, cols at most 16, by its root mean square."""
         refuse_empty(x.shape[1])
-        return reference(x).contiguous()
+        wide = x.float()
+        return (wide / torch.sqrt(wide.square().mean(-1, keepdim=True) + 1e-3)).to(x.dtype).contiguous()
 
     @torch.library.custom_op(f"{namespace}::statistic_axis_backward", mutates_args=())
     def grad_x(grad: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
