@@ -64,6 +64,8 @@ class Diagnosing:
     def found(self, case: Case, scene: Scene, golden: Run, threshold: float) -> tuple[Hypothesis, ...]:
         """Return the hypotheses of the stated score; the case runs again only where the values tell nothing."""
         scene = replace(scene, named=named(case, golden))
+        if case.layouts and scene.golden.numel() <= MOST_ELEMENTS:
+            scene = self._relaid(case, scene, threshold)
         found = diagnoses(scene)
         if found or scene.golden.numel() > MOST_ELEMENTS or not scene.wrong.any():
             return found
@@ -93,23 +95,26 @@ class Diagnosing:
                     found[f"{which or 'inputs'}{how}"] = upcast_exact(run.tensors[scene.tensor])
         return replace(scene, narrowed=found)
 
-    def _rerun(self, case: Case, scene: Scene, threshold: float) -> Scene:
-        """Run the target with contiguous memory, on ordinary values, then in float32, until it is right."""
-        for change, error in self._changes(case, scene, threshold):
-            if error <= 1.0:
-                return replace(scene, reruns=(Rerun(change=change, error=error),))
-        return scene
+    def _relaid(self, case: Case, scene: Scene, threshold: float) -> Scene:
+        """Run the target on the same values with contiguous memory: of each tensor, then of all."""
+        return _until_right(scene, self._layouts(case, scene, threshold))
 
-    def _changes(self, case: Case, scene: Scene, threshold: float) -> Iterator[tuple[str, float]]:
+    def _rerun(self, case: Case, scene: Scene, threshold: float) -> Scene:
+        """Run the target on ordinary values, then in float32, until it is right."""
+        return _until_right(scene, self._kinds(case, scene))
+
+    def _layouts(self, case: Case, scene: Scene, threshold: float) -> Iterator[tuple[str, float]]:
         for name, layout in case.layouts.items():
             run = self._run(case, "target", partial(_contiguous, name))
             about = f"the upstream gradient of {name.removeprefix(GRADIENT)}" if name.startswith(GRADIENT) else name
             text = f"strides of {about} that are taken for granted: right when it is contiguous and not {layout}"
             yield text, _far(run.tensors.get(scene.tensor), scene.golden, threshold)
-        if case.layouts:
+        if len(case.layouts) > 1:
             run = self._run(case, "target", partial(_contiguous, ""))
             text = "strides that are taken for granted: right when everything is contiguous"
             yield text, _far(run.tensors.get(scene.tensor), scene.golden, threshold)
+
+    def _kinds(self, case: Case, scene: Scene) -> Iterator[tuple[str, float]]:
         if case.values != "normal":
             text = f"the values of {case.values}: right on normal ones; the range, a tie or a missing stabilisation"
             yield text, self._excess(replace(case, values="normal"), scene.tensor)
@@ -195,6 +200,13 @@ def known_tiles(
 ) -> Mapping[str, tuple[int, ...]]:
     """Return the tile sizes of each named axis: the declared ones and those of the launch."""
     return {**contract.tiles, **(tiles(launch, axes, shape) if launch else {})}
+
+
+def _until_right(scene: Scene, changes: Iterator[tuple[str, float]]) -> Scene:
+    for change, error in changes:
+        if error <= 1.0:
+            return replace(scene, reruns=(Rerun(change=change, error=error),))
+    return scene
 
 
 def _only(which: str, change: Callable[[Tensor], Tensor], name: str, value: Tensor) -> Tensor:

@@ -39,7 +39,7 @@ def failures(right, target, *, dtype="float32", seed=0, reduces=(), sizes=None, 
     contract = Contract(name="t::op", kind="reduction", dtypes=DTYPES, dims=tuple(dims), reduces=reduces)
     case = Case(op="t::op", dtype=dtype, dims=dims, seed=seed, **fields)
     executor = Executor(spec_of(right, target), contract, torch.device("cpu"), lambda case, label, role: None)
-    subject = Subject(contract=contract, case=case, spec=spec_of(right, target))
+    subject = Subject(contract=contract, case=case)
     seen = {}
     while trials := [item for item in check.plan(subject, seen, lambda _: NumericsLimits()) if item not in seen]:
         seen |= executor.execute(case, trials)

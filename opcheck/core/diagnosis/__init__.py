@@ -18,10 +18,11 @@ __all__ = ["STATED", "Hypothesis", "Rerun", "Scene", "best", "diagnoses", "told"
 
 STATED = 0.95  # the score from which on a hypothesis is told
 MOST = 2
+UNWRITTEN = ("zeros", "NaN")  # how a pattern starts that leaves no values to explain
 ALIKE = 0.02  # scores that do not differ by more are decided by the order of the kinds
 
 KINDS: tuple[Callable[[Scene], Iterator[Hypothesis]], ...] = (
-    indexing, swapped, casts, factors, stabilisation, terms, approximations, reruns,
+    reruns, indexing, swapped, casts, factors, stabilisation, terms, approximations,
 )  # fmt: skip
 
 
@@ -43,6 +44,8 @@ def best(hypotheses: Iterable[Hypothesis]) -> Hypothesis | None:
 def told(pattern: str, found: Iterable[Hypothesis]) -> str:
     """Return the best one or two in words; `pattern`, what the place alone suggests, counts where there is room."""
     texts = [item.text for item in found][:MOST]
+    if pattern.startswith(UNWRITTEN):
+        return "; or ".join((pattern, *texts[: MOST - 1]))
     said = any(text.startswith(pattern.partition(" (")[0].partition(" throughout")[0]) for text in texts)
     if pattern and not said and len(texts) < MOST:
         texts.append(pattern)

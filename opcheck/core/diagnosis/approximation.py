@@ -11,6 +11,7 @@ from torch.nn import functional
 from opcheck.core.diagnosis.scene import Hypothesis, Scene, carrying, distinct
 
 LEAST = 32  # points on a curve
+BEND = 0.1  # of the RMS: beyond it the curve is compressed
 
 #: What a reader would call it, and what it computes of a named tensor.
 FUNCTIONS: Mapping[str, Callable[[Tensor], Tensor]] = {
@@ -47,6 +48,7 @@ def _smooth(curve: Tensor, at: Tensor) -> float:
     """Return 1 less half of von Neumann's ratio (1941): 1 for a curve, 0 for noise."""
     if distinct(at) < LEAST or carrying(curve.square()) < LEAST / 4:
         return 0.0
+    curve = (curve / (BEND * curve.square().mean().sqrt())).asinh()  # noise stays noise, and a steep end a curve
     steps = (curve[1:] - curve[:-1]).square().sum()
     spread = 2.0 * (curve - curve.mean()).square().sum()
     return max(0.0, 1.0 - float(steps / spread)) if float(spread) > 0 else 0.0

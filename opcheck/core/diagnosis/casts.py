@@ -25,14 +25,14 @@ def casts(scene: Scene) -> Iterator[Hypothesis]:
         return
     narrower = [fmt for fmt in NARROW if fmt.precision < own.precision]
     for fmt in narrower:
-        rounded = round_to(scene.golden, fmt)
         text = f"golden rounded to {fmt.name}: a cast before the end"
-        yield Hypothesis(score=scene.explained(rounded), text=text)
+        for exact in (scene.golden, round_to(scene.golden, own)):
+            yield Hypothesis(score=scene.explained(round_to(exact, fmt)), text=text)
         text = f"golden truncated to {fmt.name}: a cast that drops bits and does not round"
         yield Hypothesis(score=scene.explained(truncated(scene.golden, fmt)), text=text)
     for how, value in scene.narrowed.items():
         yield Hypothesis(score=scene.explained(value), text=f"golden of {how}: a cast too early")
-    for fmt in sorted(narrower, key=lambda item: item.precision):
+    for fmt in sorted(narrower, key=lambda item: (item.precision, item.bits)):
         yield from _on_grid(scene, fmt)
     yield from _grown(scene, narrower)
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 
-from opcheck.core.diagnosis.scene import Hypothesis, Scene, fitted
+from opcheck.core.diagnosis.scene import FEWEST, Hypothesis, Scene, fitted
 
 SAME = 2e-3  # relative: a factor that is measured on rounded values
+USABLE = 0.9  # share of the wrong elements at which a tensor is large enough to divide by
+SURE = 0.999  # score of a factor that few elements show
 SMALL = 1e-12  # of a tensor's largest element: below it nothing can be divided by it
 
 
@@ -18,11 +20,13 @@ def factors(scene: Scene) -> Iterator[Hypothesis]:
     if c:
         name = named_factor(c, scene.dims)
         text = f"golden times {c:.4g} throughout: {name or 'a constant factor'}"
-        yield Hypothesis(score=scene.explained(golden * c, 1, at=scene.wrong), text=text)
+        score = scene.explained(golden * c, 1, at=scene.wrong, fewest=2)
+        yield Hypothesis(score=score if score > SURE or int(scene.wrong.sum()) > FEWEST else 0.0, text=text)
     for name, value in scene.fitting():
-        if bool((value == value.reshape(-1)[0]).all()):
-            continue
         usable = value.abs() > SMALL * value.abs().max()
+        varies = not bool((value == value.reshape(-1)[0]).all())
+        if name.startswith("grad ") or not varies or float(usable[scene.wrong].double().mean()) < USABLE:
+            continue
         without = golden / value.where(usable, value.new_ones(()))
         first = value.reshape(-1)[0]
         text = f"{name}[0] in the place of all of {name}: it is read as a scalar"
@@ -39,7 +43,7 @@ def factors(scene: Scene) -> Iterator[Hypothesis]:
 def named_factor(c: float, dims: Mapping[str, int]) -> str:
     """Return what a factor is, in words; empty where it is no usual one."""
     known = {"the sign": -1.0, "added twice": 2.0, "a missing factor 2": 0.5, "sqrt(2)": math.sqrt(2),
-             "ln 2": math.log(2), "1 / sqrt(2)": math.sqrt(0.5), "1 / ln 2": 1 / math.log(2), "one part of four": 0.25}  # fmt: skip
+             "ln 2": math.log(2), "one part of four": 0.25, "1 / sqrt(2)": math.sqrt(0.5), "1 / ln 2": 1 / math.log(2)}  # fmt: skip
     for name, size in dims.items():
         if size < 3:
             continue

@@ -10,7 +10,9 @@ from torch import Tensor
 
 from opcheck.core.floats import FORMATS, round_to
 
-FEWEST = 8  # elements, and as many that carry the error: fewer can be fitted by something by chance
+FEWEST = 8  # elements beside the fitted parameters: fewer can be fitted by something by chance
+CARRYING = 2.5  # elements that carry the error
+LEFT_OUT = 4  # elements of the largest error, a quarter of all at most
 FINITE = 0.9  # share of the wrong elements that must be finite for their values to be compared
 
 
@@ -72,13 +74,15 @@ class Scene:
     reruns: tuple[Rerun, ...] = ()
     growth: tuple[tuple[int, float], ...] = ()
 
-    def explained(self, candidate: Tensor, parameters: int = 0, *, at: Tensor | None = None) -> float:
+    def explained(self, candidate: Tensor, parameters: int = 0, *, at: Tensor | None = None, fewest: int = FEWEST) -> float:
         """Return the share of the squared error of target against golden that goes away with a candidate `[*S]`.
 
         The candidate is rounded to the target's element type first. Each fitted parameter costs one degree of freedom.
+        The share must also hold without the largest errors, so that a few elements cannot be fitted by chance.
 
         Args:
             at: Mask of the elements to look at, `[*S]`; all that are finite in all three otherwise.
+            fewest: Elements that must be left beside the parameters.
         """
         if not self.wrong.any() or float(self.target[self.wrong].isfinite().double().mean()) < FINITE:
             return 0.0
@@ -88,9 +92,12 @@ class Scene:
         before = (self.target - self.golden)[kept].square()
         after = (self.target - rounded)[kept].square()
         free = len(before) - parameters
-        if free < FEWEST or carrying(before) < FEWEST:
+        if free < fewest or carrying(before) < CARRYING:
             return 0.0
-        return max(0.0, 1.0 - float(after.sum() / before.sum()) * len(before) / free)
+        few = max(1, min(LEFT_OUT, len(before) // 4))
+        rest = before.argsort()[:-few]
+        left = max(_share(after, before), _share(after[rest], before[rest]))
+        return max(0.0, 1.0 - left * len(before) / free)
 
     @property
     def error(self) -> Tensor:
@@ -107,6 +114,11 @@ class Scene:
             shaped = _broadcast(value, self.golden.shape)
             if name != self.tensor and shaped is not None and bool(shaped.isfinite().all()):
                 yield name, shaped
+
+
+def _share(after: Tensor, before: Tensor) -> float:
+    total = float(before.sum())
+    return float(after.sum()) / total if total else 1.0
 
 
 def carrying(squares: Tensor) -> float:

@@ -12,7 +12,7 @@ def swapped(scene: Scene) -> Iterator[Hypothesis]:
     for name, value in scene.named.items():
         if name == scene.tensor or value.shape != scene.golden.shape:
             continue
-        same = name.startswith("grad ") == scene.tensor.startswith("grad ")
+        same = any(name.startswith(kind) and scene.tensor.startswith(kind) for kind in ("grad ", "out"))
         role = "swapped, or returned in the wrong order" if same else "passed through unchanged"
         yield Hypothesis(score=scene.explained(value), text=f"the values of {name} in its place: {role}")
         yield Hypothesis(score=scene.explained(-value), text=f"the values of -{name} in its place")
