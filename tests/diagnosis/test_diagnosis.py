@@ -24,13 +24,11 @@ def test_the_rate_of_right_diagnoses():
     assert rate >= LEAST_RATE, wrong
 
 
-@pytest.mark.parametrize("share", [1.0, 0.3])
-@pytest.mark.parametrize("size", [1e-4, 1e-2, 1.0])
+@pytest.mark.parametrize(("size", "share"), [(1e-4, 1.0), (1e-2, 0.3), (1.0, 1.0)])
 @pytest.mark.parametrize("right", [scaled, softmax, layer_norm, multiplied])
 def test_noise_has_no_name(right, size, share):
-    for seed in range(2):
-        found = failures(right, changed(right, noisy(size, seed, share=share)), seed=seed)
-        assert found["out"].looks_like == ""
+    found = failures(right, changed(right, noisy(size, 1, share=share)))
+    assert found["out"].looks_like == ""
 
 
 def test_noise_on_a_sum_has_no_name():

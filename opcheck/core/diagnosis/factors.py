@@ -42,8 +42,16 @@ def factors(scene: Scene) -> Iterator[Hypothesis]:
 
 def named_factor(c: float, dims: Mapping[str, int]) -> str:
     """Return what a factor is, in words; empty where it is no usual one."""
-    known = {"the sign": -1.0, "added twice": 2.0, "a missing factor 2": 0.5, "sqrt(2)": math.sqrt(2),
-             "ln 2": math.log(2), "one part of four": 0.25, "1 / sqrt(2)": math.sqrt(0.5), "1 / ln 2": 1 / math.log(2)}  # fmt: skip
+    known = {
+        "the sign": -1.0,
+        "added twice": 2.0,
+        "a missing factor 2": 0.5,
+        "one part of four": 0.25,
+        "sqrt(2)": math.sqrt(2),
+        "1 / sqrt(2)": math.sqrt(0.5),
+        "ln 2": math.log(2),
+        "1 / ln 2": 1 / math.log(2),
+    }
     for name, size in dims.items():
         if size < 3:
             continue

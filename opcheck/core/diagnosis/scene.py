@@ -74,7 +74,9 @@ class Scene:
     reruns: tuple[Rerun, ...] = ()
     growth: tuple[tuple[int, float], ...] = ()
 
-    def explained(self, candidate: Tensor, parameters: int = 0, *, at: Tensor | None = None, fewest: int = FEWEST) -> float:
+    def explained(
+        self, candidate: Tensor, parameters: int = 0, *, at: Tensor | None = None, fewest: int = FEWEST
+    ) -> float:
         """Return the share of the squared error of target against golden that goes away with a candidate `[*S]`.
 
         The candidate is rounded to the target's element type first. Each fitted parameter costs one degree of freedom.
