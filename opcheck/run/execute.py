@@ -55,6 +55,7 @@ from opcheck.run.autograd import Autograd
 from opcheck.run.building import built
 from opcheck.run.composition import composed
 from opcheck.run.decoys import nearest_decoy
+from opcheck.run.diagnosing import Diagnosing
 from opcheck.run.draws import drawn
 from opcheck.run.elements import element_errors, input_conditions
 from opcheck.run.envelope import conditioned
@@ -128,7 +129,8 @@ class Executor:
                 case Examine():
                     return Returned(evidence=examined(*about, self._announce))
                 case Locate():
-                    return Returned(evidence=located(self._run, case, trial))
+                    diagnosing = Diagnosing(self.spec, self.contract, self.device, self._announce)
+                    return Returned(evidence=located(self._run, case, trial, diagnosing))
                 case FakeRun():
                     self._announce(case, "fake", "target")
                     if trial.symbolic:

@@ -8,36 +8,56 @@ from dataclasses import replace
 from torch import Tensor
 
 from opcheck.core.case import Case
+from opcheck.core.diagnosis import Scene, told
+from opcheck.core.diagnosis.programs import programs
 from opcheck.core.floats import upcast_exact
-from opcheck.core.measure import digest_of
+from opcheck.core.formats import FORMATS
+from opcheck.core.measure import digest_of, dtype_name
 from opcheck.core.outcome import Locate, Located, Role
 from opcheck.core.pattern import locate
 from opcheck.core.variants import changed_variant, variant_text, variant_values
+from opcheck.run.diagnosing import Diagnosing, known_tiles, launches
 from opcheck.run.poison import poisoned
 from opcheck.run.roles import Run
 
 RunRole = Callable[[Case, str, Role], Run]
 
 
-def located(run: RunRole, case: Case, trial: Locate) -> Located:
-    """Run the three roles again and describe the wrong elements of the trial's tensor.
+def located(run: RunRole, case: Case, trial: Locate, diagnosing: Diagnosing) -> Located:
+    """Run the three roles again, describe the wrong elements of the trial's tensor and say what they look like.
 
     Args:
         run: Runs a role on a case under a label for progress.
         case: Where the tensor failed.
         trial: Which tensor, and how far from golden it may be.
+        diagnosing: Looks for what the wrong elements look like.
     """
     golden, reference = (run(case, "locate", role) for role in ("golden", "reference"))
-    with poisoned():  # what is never written shows as NaN, whatever the memory held before
+    with poisoned(), launches() as launch_of:  # what is never written shows as NaN, whatever the memory held before
         target = run(case, "locate", "target")
     found = [item.tensors[trial.tensor] for item in (target, reference, golden) if trial.tensor in item.tensors]
     if len(found) < 3 or found[0].shape != found[2].shape:
         return Located(wrong=0, total=0, where="it has another form when run again")
     t, f, g = (upcast_exact(item) for item in found)
     wrong = g.isfinite() & f.isfinite() & ~((t - g).abs() <= trial.threshold)
-    answer = locate(wrong, t, g, axes=axis_names(trial.tensor, tuple(t.shape), golden))
-    ignored = _ignored(run, case, trial, found[0], g) if answer.wrong else ""
-    return replace(answer, looks_like=ignored) if ignored else answer
+    axes = axis_names(trial.tensor, tuple(t.shape), golden)
+    answer = locate(wrong, t, g, axes=axes)
+    if not answer.wrong:
+        return answer
+    launch = launch_of(found[0])
+    if launch and (who := programs(launch, wrong)):
+        answer = replace(answer, where=f"{answer.where}, by {who}")
+    if ignored := _ignored(run, case, trial, found[0], g):
+        return replace(answer, looks_like=ignored)
+    dtype = dtype_name(found[0].dtype)
+    if dtype not in FORMATS:
+        return answer
+    scene = Scene(
+        tensor=trial.tensor, target=t, reference=f, golden=g, wrong=wrong, dtype=dtype, axes=axes, dims=case.dims,
+        tiles=known_tiles(diagnosing.contract, launch, axes, tuple(t.shape)),
+    )  # fmt: skip
+    hypotheses = diagnosing.found(case, scene, golden, trial.threshold)
+    return replace(answer, looks_like=told(answer.looks_like, hypotheses))
 
 
 def axis_names(tensor: str, shape: tuple[int, ...], run: Run) -> tuple[str, ...]:
