@@ -259,10 +259,8 @@ class Executor:
 
     def _conditioned(self, case: Case, trial: Condition) -> Conditioned:
         siblings = [case.with_seed(case.seed + step * SIBLING_STRIDE) for step in range(trial.seeds)]
-        return conditioned(
-            self.spec, self.contract, siblings, self.device, trial,
-            lambda of, role: self._run(of, "conditioning", role),
-        )  # fmt: skip
+        return conditioned(self.spec, self.contract, siblings, self.device, trial,
+                           lambda of, role: self._run(of, "conditioning", role))  # fmt: skip
 
     def _random_scales(self, case: Case) -> dict[str, float]:
         """Return `max|golden gradient|` under a random upstream gradient as large as the case's constant one."""
