@@ -33,7 +33,6 @@ from opcheck.core.outcome import (
     Elementwise,
     Locate,
     Located,
-    Misfit,
     OracleErrors,
     Orders,
     Outcome,
@@ -66,6 +65,7 @@ from opcheck.run.guarded import GuardedRuns
 from opcheck.run.intact import Watch, saved_into
 from opcheck.run.library import registration
 from opcheck.run.locating import located
+from opcheck.run.misfits import misfits_of_oracles, misfits_of_target
 from opcheck.run.observe import Observation
 from opcheck.run.orders import two_orders
 from opcheck.run.poison import LARGE, NAN, poisoned
@@ -183,12 +183,13 @@ class Executor:
         # Golden and reference stay alive while the target runs: their freed memory would hold the right answer.
         golden = self._run(case, "compare", "golden")
         reference = self._run(case, "compare", "reference")
-        if misfits := _of_oracles(reference, golden):
+        if misfits := misfits_of_oracles(reference, golden):
             return Compared(tensors=(), misfits=misfits)
         watch = Watch()
         self._announce(case, "compare", "target")
         target = run_role(self.spec, case, "target", self.device, watch=watch)
-        misfits = (*_against_reference(target, reference, golden, self.contract),)
+        changed, untouched = watch.changed(), watch.untouched()
+        misfits = (*misfits_of_target(target, reference, golden, self.contract),)
         unfit = {item.tensor for item in misfits}
         tensors = []
         for name, value in target.tensors.items():
@@ -199,22 +200,21 @@ class Executor:
             measured = self._measure(name, value, pair[0], pair[1], golden)
             tensors.append(replace(measured, decoy=decoy, decoy_distance=distance))
         return Compared(
-            tensors=tuple(tensors), misfits=misfits, changed=watch.changed(),
-            untouched=watch.untouched(), watched=watch.count,
+            tensors=tuple(tensors), misfits=misfits, changed=changed, untouched=untouched, watched=watch.count,
             forms=forms_of({name: value for name, value in target.tensors.items() if name not in target.mutated}),
         )  # fmt: skip
 
     def _compare_sampled(self, case: Case) -> Compared:
         golden = self._run(case, "compare", "golden")
         reference = self._run(case, "compare", "reference")
-        if misfits := _of_oracles(reference, golden):
+        if misfits := misfits_of_oracles(reference, golden):
             return Compared(tensors=(), misfits=misfits)
         self._sampled = sampled = SampledRun(self.spec, self.contract, case, self.device)
         self._announce(case, "compare", "target")
         target = sampled.target()
         if target.outputs or target.mutated:
             reached = replace(golden, gradients=golden.gradients if target.gradients else {})
-            misfits = (*_against_reference(target, reference, reached, self.contract),)
+            misfits = (*misfits_of_target(target, reference, reached, self.contract),)
         tensors = tuple(
             self._measure(name, value, expected, truth, golden)
             for name, value, expected, truth in sampled.comparable(target, reference, golden)
@@ -259,8 +259,11 @@ class Executor:
 
     def _conditioned(self, case: Case, trial: Condition) -> Conditioned:
         siblings = [case.with_seed(case.seed + step * SIBLING_STRIDE) for step in range(trial.seeds)]
-        return conditioned(self.spec, self.contract, siblings, self.device, trial,
-                           lambda of, role: self._run(of, "conditioning", role))  # fmt: skip
+
+        def runs(of: Case, role: Role) -> Run:
+            return self._run(of, "conditioning", role)
+
+        return conditioned(self.spec, self.contract, siblings, self.device, trial, runs)
 
     def _random_scales(self, case: Case) -> dict[str, float]:
         """Return `max|golden gradient|` under a random upstream gradient as large as the case's constant one."""
@@ -326,75 +329,3 @@ class Executor:
                 if name in target.tensors and name in reference.tensors
             )
         )
-
-
-def _of_oracles(reference: Run, golden: Run) -> tuple[Misfit, ...]:
-    """What is wrong with golden and reference before any target is looked at."""
-    odd = tuple(
-        Misfit(tensor="out", problem=f"{role} {text}", role="reference")
-        for role, run in (("golden", golden), ("reference", reference))
-        for text in run.odd
-    )
-    return odd or (*_against_golden(reference, golden),)
-
-
-def _against_golden(reference: Run, golden: Run) -> Iterable[Misfit]:
-    """A reference whose tensors are not shaped as golden's cannot be judged by."""
-    for name in {**golden.outputs, **reference.outputs, **golden.mutated}:
-        f, g = reference.tensors.get(name), golden.tensors.get(name)
-        if f is None or g is None:
-            missing = "reference" if f is None else "golden"
-            problem = f"{missing} does not return it; reference and golden must return the same tensors"
-            yield Misfit(tensor=name, problem=problem, role="reference")
-        elif f.shape != g.shape:
-            problem = f"reference gives shape {list(f.shape)}, golden {list(g.shape)}"
-            yield Misfit(tensor=name, problem=problem, role="reference")
-
-
-def _against_reference(target: Run, reference: Run, golden: Run, contract: Contract) -> Iterable[Misfit]:
-    for text in target.odd:
-        yield Misfit(tensor="out", problem=f"the target {text}")
-    if target.odd:
-        return
-    if len(target.outputs) != len(reference.outputs):
-        problem = f"the target returns {len(target.outputs)} outputs, the reference {len(reference.outputs)}"
-        if target.mutated:
-            problem += f"; a mutating op's reference and golden, too, write into {', '.join(target.mutated)}"
-        yield Misfit(tensor="out", problem=problem)
-    for name, value in {**target.outputs, **target.mutated}.items():
-        expected = reference.tensors.get(name)
-        if expected is not None:
-            yield from _form(name, value, expected)
-    if target.backward is not None:
-        for name in golden.gradients:
-            if not _excused(name, contract):
-                yield Misfit(tensor=name, problem=str(target.backward))
-        return
-    for name, truth in golden.gradients.items():
-        gradient = target.gradients.get(name)
-        if gradient is None and truth is not None and not _excused(name, contract):
-            yield Misfit(tensor=name, problem=_missing_gradient(target))
-        elif gradient is not None and (expected := reference.gradients.get(name)) is not None:
-            yield from _form(name, gradient, expected)
-
-
-def _excused(name: str, contract: Contract) -> bool:
-    """Say whether the contract declares that this gradient, `"grad x"` or `"grad xs[0]"`, is not given."""
-    return name.removeprefix("grad ").partition("[")[0] in contract.no_grad
-
-
-def _missing_gradient(target: Run) -> str:
-    if target.detached:
-        return f"no gradient: {', '.join(target.detached)} of the target does not require grad, golden's does"
-    return "no gradient: the target's backward returns None where golden's is a tensor; declare no_grad if it is meant"
-
-
-def _form(name: str, value: Tensor, expected: Tensor) -> Iterable[Misfit]:
-    for what, have, want in (
-        ("shape", list(value.shape), list(expected.shape)),
-        ("dtype", dtype_name(value.dtype), dtype_name(expected.dtype)),
-        ("device", value.device.type, expected.device.type),
-    ):
-        if have != want:
-            yield Misfit(tensor=name, problem=f"{what} {have} should be {want}, as the reference gives it")
-            return
