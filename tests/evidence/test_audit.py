@@ -101,10 +101,8 @@ class TestWhatIsWrittenDown:
 
     def test_the_reports_beside_it_are_those_of_the_audit(self, audited):
         store = Store(audited.root / FILE)
-        for report, line in zip(
-            audited.report.ops, (lines(audited.root)[op.op] for op in audited.report.ops), strict=True
-        ):
-            assert store.report(line) == report
+        for report in audited.report.ops:
+            assert to_json(store.report(lines(audited.root)[report.op])) == to_json(report)
 
     def test_git_is_told_to_leave_it_alone(self, audited):
         assert (audited.root / ".opcheck/.gitignore").read_text().splitlines()[-1] == "*"
