@@ -15,6 +15,7 @@ from opcheck.core.report import OpReport
 from opcheck.declared.file import document
 from opcheck.evidence.answers import Answered, Answers, Asked
 from opcheck.evidence.here import DRIVER, Here
+from opcheck.evidence.includes import included
 from opcheck.evidence.store import Store
 from opcheck.session.described import Registry
 from opcheck.session.options import Options
@@ -85,6 +86,7 @@ class Recorder:
         """Write down an op all of whose cases are finished."""
         op = report.op
         files = {*self._files(op), *self._read[op]} - {Path(self.policy.path).name}
+        files |= included(self._here.root, files)
         if changed := self._changed(files):
             self.notes.append(f"{changed} was changed while {op} was audited: no evidence of it is kept")
             return
