@@ -28,7 +28,8 @@ def resting(specs: Mapping[str, OpSpec], modules: Collection[str], watch: Watch)
 
 def _of(spec: OpSpec, watch: Watch) -> dict[str, list[str]]:
     found = closure({spec.module, *_modules(spec)} - {""}, watch)
-    return {"files": sorted(found.files), "distributions": sorted(_distributions(found.others))}
+    distributions = _distributions(found.others)
+    return {"files": sorted(found.files), "distributions": sorted(distributions)}
 
 
 def _modules(spec: OpSpec) -> Iterator[str]:
@@ -47,7 +48,8 @@ def _distributions(tops: set[str]) -> set[str]:
     if not tops - {"torch", "triton", "numpy", "ml_dtypes"}:
         return set()
     offered = importlib.metadata.packages_distributions()
-    return {name for top in tops for name in offered.get(top, ())}
+    # What is tried and not installed is missing by its own name: once it is installed, the op may use it.
+    return {name for top in tops for name in offered.get(top, (top,))}
 
 
 def _loaded(watch: Watch) -> Iterator[str]:

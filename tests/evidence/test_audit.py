@@ -277,10 +277,9 @@ class Count(Silent):
 
 def again(audited, file, progress=None, **options):
     """Audit in the open session, with evidence in a file."""
-    session = replace(
-        audited.session, options=replace(audited.session.options, **options), store=Store(file), notes=[],
-    )  # fmt: skip
-    return session.audit(progress or Silent()), session.notes
+    session = replace(audited.session, options=replace(audited.session.options, **options), store=Store(file))
+    notes: list[str] = []
+    return session.audit(progress or Silent(), notes.append), notes
 
 
 def ops_of(progress):
@@ -347,6 +346,12 @@ class TestTheNextAudit:
             os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
         assert notes == ["kept_ops/lone.py was changed while kept::lone was audited: no evidence of it is kept"]
         assert not [line for line in from_text((tmp_path / "new.jsonl").read_text()) if isinstance(line, Evidence)]
+
+    def test_opcheck_edited_while_it_audits(self, audited, tmp_path, monkeypatch):
+        monkeypatch.setattr(Here, "edited", audited.session.started + 1)
+        _, notes = again(audited, tmp_path / "new.jsonl", ops=("kept::lone",))
+        assert notes == ["opcheck itself was changed while kept::lone was audited: no evidence of it is kept"]
+        assert not (tmp_path / "new.jsonl").exists()
 
     def test_nowhere_to_write(self, audited, tmp_path):
         (tmp_path / "taken").write_text("")
