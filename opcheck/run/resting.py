@@ -22,7 +22,7 @@ def resting(specs: Mapping[str, OpSpec], modules: Collection[str], watch: Watch)
     return {
         "ops": {name: _of(spec, watch) for name, spec in specs.items()},
         "files": sorted({*_loaded(watch), *watch.reads[""], *(path for each in watch.reads.values() for path in each)}),
-        "folders": sorted({".", *_walked(modules, watch)}),
+        "folders": sorted({".", *_folders(modules, watch)}),
     }
 
 
@@ -59,8 +59,9 @@ def _loaded(watch: Watch) -> Iterator[str]:
             yield path
 
 
-def _walked(modules: Collection[str], watch: Watch) -> Iterator[str]:
-    """Yield the folders of the registry's packages, in which a new file may register another op."""
+def _folders(modules: Collection[str], watch: Watch) -> Iterator[str]:
+    """Yield the folders in which a new file may register another op, or be imported in place of what was."""
+    yield from (os.path.dirname(path) or "." for path in _loaded(watch))
     for name, module in list(sys.modules.items()):
         if any(f"{name}.".startswith(f"{each}.") for each in modules):
             for folder in getattr(module, "__path__", ()):
