@@ -359,6 +359,14 @@ class TestTheNextAudit:
         assert notes == ["opcheck itself was changed while kept::lone was audited: no evidence of it is kept"]
         assert not (tmp_path / "new.jsonl").exists()
 
+    def test_a_registry_that_does_not_import_is_looked_at_each_time(self, audited, tmp_path):
+        broken = replace(audited.session.registry, failures={"kept_ops.more": "importing it raised"})
+        report, _ = again(SimpleNamespace(session=replace(audited.session, registry=broken)), tmp_path / "new.jsonl",
+                          ops=("kept::lone",))  # fmt: skip
+        assert report.problems[0] == "importing it raised"
+        (line,) = from_text((tmp_path / "new.jsonl").read_text())
+        assert isinstance(line, Evidence)
+
     def test_nowhere_to_write(self, audited, tmp_path):
         (tmp_path / "taken").write_text("")
         report, notes = again(audited, tmp_path / "taken/new.jsonl", ops=("kept::lone",))
