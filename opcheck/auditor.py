@@ -7,16 +7,12 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
-from opcheck.checks.protocol import Check, LimitsOf, Seen, Subject
-from opcheck.core.behaviour import REFUSAL
+from opcheck.checks.protocol import Check, LimitsOf, Seen, Subject, inapplicable
 from opcheck.core.case import Case
 from opcheck.core.finding import Finding
 from opcheck.core.outcome import Compare, Compared, Outcome, Returned, Trial
-from opcheck.core.outside import outside
 from opcheck.core.policy import Policy, limits_for
 from opcheck.core.report import CaseReport, TensorRow, verdict_of
-from opcheck.core.sampling import CHECKS as SAMPLED_CHECKS
-from opcheck.core.variants import programs_of
 from opcheck.core.verdict import Verdict
 
 ROUNDS = 3
@@ -31,7 +27,7 @@ class Executes(Protocol):
 def audit_case(subject: Subject, checks: Mapping[str, Check], policy: Policy, executor: Executes) -> CaseReport:
     """Audit one case: ask the checks what they need, run it, and ask again while their answers raise new questions."""
     started = time.perf_counter()
-    skipped = {name: why for name, check in checks.items() if (why := _inapplicable(name, check, subject))}
+    skipped = {name: why for name, check in checks.items() if (why := inapplicable(check, subject))}
     active = {name: check for name, check in checks.items() if name not in skipped}
     seen: dict[Trial, Outcome] = {}
     for _ in range(ROUNDS):
@@ -58,15 +54,6 @@ def judge(checks: Mapping[str, Check], subject: Subject, seen: Seen, policy: Pol
         found = check.judge(subject, seen, _limits(check, subject, policy, name))
         findings += [item for item in found if item.tensor not in failed]
     return tuple(findings)
-
-
-def _inapplicable(name: str, check: Check, subject: Subject) -> str:
-    """Return why a check has nothing to say; of a case outside of the contract only its refusal can be judged."""
-    if name != REFUSAL and outside(subject.contract, subject.case):
-        return "the case is outside of the contract: it must be refused"
-    if name not in SAMPLED_CHECKS and programs_of(subject.case.variant) is not None:
-        return f"a sample of the programs is judged by {', '.join(SAMPLED_CHECKS)}"
-    return check.applies(subject)
 
 
 def _plan(checks: Mapping[str, Check], subject: Subject, seen: Seen, policy: Policy) -> tuple[Trial, ...]:

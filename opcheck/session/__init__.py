@@ -12,16 +12,16 @@ from pathlib import Path
 from typing import Any
 
 from opcheck.checks import all_checks, limits_by_check
-from opcheck.core.behaviour import REFUSAL
+from opcheck.checks.protocol import Subject, inapplicable
 from opcheck.core.building import COMPILE
 from opcheck.core.case import Case
 from opcheck.core.cases import Plan, Planned, plan_cases
 from opcheck.core.facts import Facts
 from opcheck.core.gate import apply_waivers, gate, waiver_problems
-from opcheck.core.outside import outside
 from opcheck.core.policy import Policy, Waiver
 from opcheck.core.reached import shortfalls
 from opcheck.core.report import AuditReport, CaseReport
+from opcheck.core.sanitizer import Sanitize
 from opcheck.core.select import matcher, select_ops
 from opcheck.declared import find, load
 from opcheck.errors import OpcheckError, UnknownOp
@@ -168,19 +168,26 @@ class Session:
                 missing = f"layouts and the use of outputs: what the op takes and gives could not be learnt: {why}"
                 plan = replace(plan, not_covered=(*plan.not_covered, missing))
             kept = small(plan.cases) if self.options.sanitize else plan.cases
-            chosen = tuple(item for item in kept if wanted(item.case.id) and self._judged(item.case))
-            if chosen or not self.options.keyword:
+            chosen = tuple(item for item in kept if wanted(item.case.id) and self._judged(item))
+            if chosen or not (self.options.keyword or self.options.checks):
                 plans[name] = replace(plan, cases=chosen)
         return plans
 
-    def _judged(self, case: Case) -> bool:
-        """Say whether a chosen check has something to say of a case: outside of the contract only `refusal` has."""
+    def _judged(self, item: Planned) -> bool:
+        """Say whether a chosen check has something to say of a case."""
+        about = self.registry.ops[item.case.op]
+        subject = Subject(
+            contract=self.policy.ops[item.case.op],
+            case=item.case,
+            level=self.options.level,
+            representative=item.representative,
+            mutated=tuple(about["mutated"]),
+            registered=about["registered"],
+            sanitizers=tuple(Sanitize(tool=tool, seconds=self.options.timeout) for tool in self.options.sanitize),
+        )
+        checks = all_checks()
         chosen = self.options.checks
-        if not chosen:
-            return True
-        if outside(self.policy.ops[case.op], case):
-            return REFUSAL in chosen
-        return any(name != REFUSAL for name in chosen)
+        return not chosen or any(not inapplicable(checks[name], subject) for name in chosen)
 
     def _learn(self, ops: Sequence[str]) -> None:
         unknown = [name for name in ops if name not in self.facts]

@@ -48,12 +48,16 @@ def large(comparison: Comparison, share: float, *, free: int | None = None) -> B
 
 
 def batch_of(contract: Contract, call: Call) -> str:
-    """Return a dimension along which samples are independent: not reduced, and first wherever it occurs; else `""`."""
+    """Return a dimension along which samples are independent: not reduced, and first wherever it occurs; else `""`.
+
+    What integers without the dimension may count along, such as the rows of a table, is none.
+    """
     drawn = {name for name, _ in call.tensors()} <= call.drawn.keys()
     if not drawn or any(kind == "offsets" for kind, _ in call.drawn.values()):
         return ""
+    counted = [dims for kind, dims in call.drawn.values() if kind == "integer"]
     for name in named(contract):
-        free = name not in reduced(contract) and name not in contract.sizes
+        free = name not in reduced(contract) and name not in contract.sizes and all(name in dims for dims in counted)
         places = [dims.index(name) for _, dims in call.drawn.values() if name in dims]
         if free and places and not any(places):
             return name
