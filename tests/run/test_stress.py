@@ -224,3 +224,13 @@ def test_the_rows_of_a_table_that_indices_count_are_no_batch():
     contract = dataclasses.replace(CONTRACT, dims=("rows", "count", "cols"), reduces=("count",))
     case = dataclasses.replace(CASE, dims=Dims({"rows": 3, "count": 5, "cols": 7}))
     assert batch_of(contract, arguments(spec, case, CPU)) == ""
+
+
+@pytest.mark.parametrize(("dims", "batch"), [({"rows": 3, "cols": 7}, "rows"), ({"...0": 2, "rows": 3, "cols": 7}, "")])
+def test_rows_come_first_where_there_are_no_leading_dimensions(dims, batch):
+    spec = dataclasses.replace(
+        plain(square, square), samples=lambda case: Sample(case.tensor("...", "rows", "cols", name="x"))
+    )
+    contract = dataclasses.replace(CONTRACT, dims=("...", "rows", "cols"), reduces=("cols",))
+    call = arguments(spec, dataclasses.replace(CASE, dims=Dims(dims)), CPU)
+    assert batch_of(contract, call) == batch

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from opcheck.core.behaviour import Behaviour
-from opcheck.core.case import Case
+from opcheck.core.case import LEADING, Case
 from opcheck.core.policy import Contract
 from opcheck.core.shapes import named, reduced
 from opcheck.run.comparison import Comparison, Found, arguments, forward, shortened
@@ -55,13 +55,20 @@ def batch_of(contract: Contract, call: Call) -> str:
     drawn = {name for name, _ in call.tensors()} <= call.drawn.keys()
     if not drawn or any(kind == "offsets" for kind, _ in call.drawn.values()):
         return ""
-    counted = [dims for kind, dims in call.drawn.values() if kind == "integer"]
+    asked = [(kind, _own(dims, call)) for kind, dims in call.drawn.values()]
+    counted = [dims for kind, dims in asked if kind == "integer"]
     for name in named(contract):
         free = name not in reduced(contract) and name not in contract.sizes and all(name in dims for dims in counted)
-        places = [dims.index(name) for _, dims in call.drawn.values() if name in dims]
+        places = [dims.index(name) for _, dims in asked if name in dims]
         if free and places and not any(places):
             return name
     return ""
+
+
+def _own(dims: tuple[str, ...], call: Call) -> tuple[str, ...]:
+    """Return the dimensions that a tensor has: where a case has no leading ones, `...` stands for none."""
+    leading = any(axis.startswith(LEADING) for axes in call.axes.values() for axis in axes)
+    return dims if leading else tuple(dim for dim in dims if dim != LEADING)
 
 
 def _times(contract: Contract, case: Case, name: str, wanted: int) -> int:
