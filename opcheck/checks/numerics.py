@@ -59,7 +59,7 @@ class Numerics:
             if item.target_error <= gate.absolute_floor:
                 continue
             if not gate.gate_valid:
-                wanted += wanted_without_gate(item, gate)
+                wanted += wanted_without_gate(item, gate, subject.case)
             elif item.target_error > gate.value:
                 wanted.append(Locate(tensor=item.tensor, threshold=gate.value))
         return tuple(dict.fromkeys(wanted))
@@ -78,7 +78,7 @@ class Numerics:
         existing = subject.contract.existing.get(item.dtype)
         looks_like = ""
         if not gate.gate_valid and item.target_error > gate.absolute_floor:
-            verdict, detail = judged_without_gate(item, gate, seen)
+            verdict, detail = judged_without_gate(item, gate, subject.case, seen)
         elif item.target_error <= gate.value:
             verdict = Verdict.PASS
             detail = f"measured {item.target_error:.1e}, allowed {gate.value:.1e} ({gate.parts})"

@@ -180,7 +180,12 @@ def family(name: str) -> Family | None:
 
 
 def families_for(
-    kind: str, *, finite_only: bool, level: Level = "standard", draws: Collection[str] = FLOAT
+    kind: str,
+    *,
+    finite_only: bool,
+    level: Level = "standard",
+    draws: Collection[str] = FLOAT,
+    beside: Collection[str] = (),
 ) -> tuple[Family, ...]:
     """Return the families that an op is audited with, the ordinary one first, then those of the quick level.
 
@@ -188,13 +193,14 @@ def families_for(
         kind: The op's kind.
         finite_only: Whether NaN and Inf are outside of its contract.
         draws: Kinds of input that its samples draw.
+        beside: Names of families that the op gets though its kind does not.
     """
     found = [
         item
         for item in FAMILIES
         if item.name == "normal"
         or (
-            kind in item.kinds
+            (kind in item.kinds or item.name in beside)
             and (item.finite or not finite_only)
             and (item.quick or level != "quick")
             and not set(item.fills).isdisjoint(draws)

@@ -72,6 +72,7 @@ class Contract:
     tiles: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     production: tuple[Mapping[str, int], ...] = ()
     variants: tuple[Mapping[str, Any], ...] = ()
+    values: tuple[str, ...] = ()
     contiguous: Mapping[str, str] = field(default_factory=dict)
     extent: Mapping[str, str] = field(default_factory=dict)
     no_grad: Mapping[str, str] = field(default_factory=dict)
