@@ -115,6 +115,10 @@ FAMILIES: tuple[Family, ...] = (
         bug="Halfway between integers (the later tensors are 1, the largest is 127): the same for a rounding to int8.",
     ),
     Family(
+        name="half_steps_fp8", kinds=("quantize",),
+        bug="Halfway between numbers of float8_e4m3fn (the later tensors are 1, the largest is 448): the same for fp8.",
+    ),
+    Family(
         name="near_overflow", kinds=("elementwise", "gather", "quantize"), first_only=True,
         bug="Around a fifth of the largest value (2^-14 of that beyond float16): an intermediate that overflows.",
     ),

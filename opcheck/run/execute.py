@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from typing import assert_never
 
 import torch
@@ -21,8 +22,7 @@ from opcheck.core.draws import Draws
 from opcheck.core.forms import FakeRun
 from opcheck.core.guards import Guarded
 from opcheck.core.layouts import GRADIENT, layout_text, revalues_gradient
-from opcheck.core.measure import digest_of, dtype_name, measure, measure_oracle
-from opcheck.core.measured import Measured
+from opcheck.core.measure import digest_of, measure_oracle
 from opcheck.core.memory import Observe, Observed
 from opcheck.core.oracle import Examine
 from opcheck.core.outcome import (
@@ -66,6 +66,7 @@ from opcheck.run.intact import Watch, saved_into
 from opcheck.run.library import registration
 from opcheck.run.locating import located
 from opcheck.run.misfits import misfits_of_oracles, misfits_of_target
+from opcheck.run.measuring import Nudged, measured_as
 from opcheck.run.observe import Observation
 from opcheck.run.orders import two_orders
 from opcheck.run.poison import LARGE, NAN, poisoned
@@ -191,14 +192,21 @@ class Executor:
         changed, untouched = watch.changed(), watch.untouched()
         misfits = (*misfits_of_target(target, reference, golden, self.contract),)
         unfit = {item.tensor for item in misfits}
+
+        def steady(name: str) -> Tensor | None:
+            return self._nudged(case).tensors.get(name)
+
         tensors = []
         for name, value in target.tensors.items():
             pair = reference.tensors.get(name), golden.tensors.get(name)
             if name in unfit or pair[0] is None or pair[1] is None:
                 continue
             decoy, distance = nearest_decoy(name, golden)
-            measured = self._measure(name, value, pair[0], pair[1], golden)
-            tensors.append(replace(measured, decoy=decoy, decoy_distance=distance))
+            found = measured_as(
+                self.contract, name, value, pair[0], pair[1], inputs_finite=golden.finite,
+                steady=partial(steady, name),
+            )  # fmt: skip
+            tensors.append(replace(found, decoy=decoy, decoy_distance=distance))
         return Compared(
             tensors=tuple(tensors), misfits=misfits, changed=changed, untouched=untouched, watched=watch.count,
             forms=forms_of({name: value for name, value in target.tensors.items() if name not in target.mutated}),
@@ -215,8 +223,15 @@ class Executor:
         if target.outputs or target.mutated:
             reached = replace(golden, gradients=golden.gradients if target.gradients else {})
             misfits = (*misfits_of_target(target, reference, reached, self.contract),)
+
+        def steady(name: str) -> Tensor | None:
+            found = sampled.comparable(target, reference, self._nudged(case))
+            return next((truth for other, _, _, truth in found if other == name), None)
+
         tensors = tuple(
-            self._measure(name, value, expected, truth, golden)
+            measured_as(
+                self.contract, name, value, expected, truth, inputs_finite=golden.finite, steady=partial(steady, name)
+            )
             for name, value, expected, truth in sampled.comparable(target, reference, golden)
         )
         return Compared(tensors=tensors, misfits=misfits)
@@ -232,14 +247,9 @@ class Executor:
     def _autograd(self, case: Case) -> Autograd:
         return Autograd(self.spec, self.contract, case, self.device, self._announce)
 
-    def _measure(self, name: str, target: Tensor, reference: Tensor, golden: Tensor, run: Run) -> Measured:
-        return measure(
-            name, target, reference, golden,
-            gradient=name.startswith("grad "),
-            inputs_finite=run.finite,
-            overflow=self.contract.overflow,
-            existing=self.contract.existing.get(dtype_name(target.dtype)),
-        )  # fmt: skip
+    def _nudged(self, case: Case) -> Run:
+        self._announce(case, "ties", "golden")
+        return run_role(self.spec, case, "golden", self.device, memory=Nudged())
 
     def _siblings(self, case: Case, count: int) -> OracleErrors:
         if programs_of(case.variant) is not None and self._sampled is not None:
