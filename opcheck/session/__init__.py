@@ -26,6 +26,7 @@ from opcheck.core.select import matcher, select_ops
 from opcheck.declared import find, load
 from opcheck.errors import OpcheckError, UnknownOp
 from opcheck.run.isolate import Pool
+from opcheck.session.album import Album
 from opcheck.session.building import build_cases, merged, to_build
 from opcheck.session.covered import Covered
 from opcheck.session.described import Registry, backend_of, describe, workers_environment
@@ -214,6 +215,7 @@ class Session:
             plans = building
         built: dict[str, CaseReport] = {}
         done: dict[str, list[CaseReport]] = {name: [] for name in plans}
+        albums = {name: Album([item.case.id for item in plan.cases]) for name, plan in plans.items()}
         today = datetime.date.today()
         used: set[Waiver] = set()
         total = sum(len(plan.cases) for plan in plans.values())
@@ -231,7 +233,7 @@ class Session:
                 self.pool, plans, checks=here, skip=self.skip, timeout=self.options.timeout, covered=covered.add
             ):
                 case = apply_waivers(op, merged(case, built.get(case.id)), self.policy.waivers, today, used)
-                done[op].append(case)
+                done[op].append(albums[op].take(case))
                 progress.finished(case)
                 if self.options.exitfirst and case.verdict not in self.policy.gate.accept:
                     break
@@ -243,7 +245,7 @@ class Session:
         problems += waiver_problems(self.policy.waivers, today, used, whole=self._whole and complete)
         reports = tuple(
             op_report(
-                self.policy.ops[name], plans[name], done[name], about=self.registry.ops[name],
+                self.policy.ops[name], plans[name], albums[name].back(done[name]), about=self.registry.ops[name],
                 device=self.registry.environment["device"], whole=self._whole,
             )
             for name in plans
