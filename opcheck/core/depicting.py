@@ -18,6 +18,7 @@ LEAST_LINE = 16  # elements of a line in which a vector is written
 LINEAR = 8.0  # the largest error, in its unit, that is still shown on a linear scale
 BINS = 16  # on each side of 0, on a linear scale
 MOST_DOUBLINGS = 24  # bins on each side of 0, on a scale of powers of two
+JUST_BEYOND = 1.01  # the smallest number of two or three digits above 1
 NOTHING = -1.0  # an element that cannot be judged, or none at all: below every error, so that a maximum leaves it out
 
 
@@ -67,6 +68,7 @@ def error_map(trio: Trio, allowed: Tensor | float, unit: str) -> ErrorMap:
     """Fold the errors over the last two axes and keep the largest one of each block."""
     lines, down, across, tile = _folded(trio, _errors(trio, allowed))
     extent = tuple(lines.shape)
+    tile = tuple(step if step < size else 0 for step, size in zip(tile, extent, strict=True))
     block = tuple(1 << max(0, math.ceil(math.log2(size / MOST_CELLS))) for size in extent)
     cells = _blocks(lines, block)
     return ErrorMap(
@@ -136,7 +138,11 @@ def _blocks(lines: Tensor, block: tuple[int, ...]) -> Tensor:
 
 
 def _short(value: float) -> float:
-    return math.nan if value == NOTHING else float(f"{value:.2g}")
+    """Return two digits of a value, on its own side of 1."""
+    rounded = float(f"{value:.2g}")
+    if value == NOTHING:
+        return math.nan
+    return max(rounded, JUST_BEYOND) if value > 1 else rounded
 
 
 def _even(reach: float) -> tuple[float, ...]:

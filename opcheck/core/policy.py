@@ -182,6 +182,8 @@ def _text(value: Any) -> str:
         value = {item.name: getattr(value, item.name) for item in dataclasses.fields(value)}
     if isinstance(value, Mapping):
         return ", ".join(f"{key} = {_text(item)}" for key, item in value.items())
+    if isinstance(value, bool):
+        return str(value).lower()
     return ", ".join(_text(item) for item in value) if isinstance(value, tuple) else str(value)
 
 

@@ -37,7 +37,7 @@ def render(report: AuditReport, *, verbosity: int = 0, registry: str = "") -> st
         blocks.append(table(report.kernels, verbose=verbosity > 0))
     if report.problems:
         blocks.append("\n".join(f"CLOSED  {problem}" for problem in report.problems))
-    blocks.append(_summary(report))
+    blocks.append(summary(report))
     return "\n\n".join(blocks) + "\n"
 
 
@@ -49,7 +49,7 @@ def _op(op: OpReport, verbosity: int, registry: str) -> str:
     about = "  ".join(filter(None, (op.formula, f"({op.kind})" if op.kind else "", op.place)))
     lines += _indent(about)
     lines += _indent(_table(op))
-    lines.append(f"  tested: {_tested(op, verbosity)}")
+    lines.append(f"  tested: {tested(op, verbosity)}")
     if op.coverage.pairs:
         lines.append(f"  {op.coverage if verbosity > 0 else f'pairs covered: {op.coverage.whole}'}")
     lines += _listed("limitation", op.limitations, verbosity)
@@ -63,7 +63,7 @@ def _op(op: OpReport, verbosity: int, registry: str) -> str:
 
 
 def _table(op: OpReport) -> str:
-    rows = [(f"{row.tensor} ({row.dtype})", *_figures(row)) for row in worst_rows(op.cases)]
+    rows = [(f"{row.tensor} ({row.dtype})", *figures_of(row)) for row in worst_rows(op.cases)]
     return tabulate(rows, headers=HEADERS, tablefmt="simple", disable_numparse=True) if rows else ""
 
 
@@ -83,7 +83,7 @@ def _weight(row: TensorRow) -> tuple[int, float]:
     return row.verdict.severity, used
 
 
-def _figures(row: TensorRow) -> tuple[str, ...]:
+def figures_of(row: TensorRow) -> tuple[str, ...]:
     condition = "-" if math.isnan(row.condition) else f"{row.condition:.1e}"
     return (
         f"{row.reference_error:.1e}",
@@ -99,7 +99,7 @@ def _share(ratio: float) -> str:
     return f"{ratio:.0%}" if ratio <= 10 else "over 1000%"
 
 
-def _tested(op: OpReport, verbosity: int) -> str:
+def tested(op: OpReport, verbosity: int = 0) -> str:
     cases = [Case.parse(case.id) for case in op.cases]
     if not cases:
         return f"nothing, {op.backend}"
@@ -175,7 +175,7 @@ def again(case: CaseReport, item: Finding, registry: str = "") -> str:
     return f"python -m opcheck audit{where} --backend {parsed.backend}{check} --case '{case.id}'"
 
 
-def _summary(report: AuditReport) -> str:
+def summary(report: AuditReport) -> str:
     counts = Counter(op.verdict for op in report.ops)
     verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict]) or "nothing audited"
     cases = sum(len(op.cases) for op in report.ops)

@@ -6,13 +6,12 @@ import math
 from typing import TYPE_CHECKING
 
 from opcheck.core.pictures import ErrorMap
-from opcheck.render.figures.ink import COLOURS, LEVELS, LOST, UNJUDGED, Ink
+from opcheck.render.figures.ink import COLOURS, LEVELS, LOST, UNJUDGED, WIDTH, Ink
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-WIDTH = 4.4  # inches, as all pictures: a phone shows it nearly unscaled
 MOST_LINES = 32  # between tiles; more would be grey
 INFINITE = 1e300
 
@@ -24,7 +23,7 @@ def drawn(picture: ErrorMap, ink: Ink) -> Figure:
 
     colours = ListedColormap(list(COLOURS)).with_extremes(over=LOST, bad=UNJUDGED)
     lines, across = len(picture.cells), len(picture.cells[0])
-    height = 3.2 * min(1.0, max(0.25, math.sqrt(lines / across)))
+    height = 2.7 * min(1.0, max(0.28, math.sqrt(lines / across)))
     figure = Figure(figsize=(WIDTH, height + 0.85), layout="constrained")
     axes = figure.add_subplot()
     cells = [[INFINITE if item == math.inf else item for item in line] for line in picture.cells]
@@ -42,10 +41,10 @@ def drawn(picture: ErrorMap, ink: Ink) -> Figure:
             for at in range(size, extent, size):
                 line(at, color=ink.text, linewidth=0.5, linestyle=(0, (2, 2)))
     bar = figure.colorbar(
-        image, ax=axes, location="bottom", spacing="uniform", ticks=LEVELS[:-1], aspect=44, pad=0.02, shrink=0.98
+        image, ax=axes, location="bottom", spacing="uniform", ticks=LEVELS[:-1], aspect=36, pad=0.02, shrink=0.98
     )
     bar.ax.set_xticklabels(["0", "1/8", "1/4", "1/2", "1", "2", "4", "16", "64", "1024"])
-    bar.ax.tick_params(length=0, labelsize=8)
+    bar.ax.tick_params(length=0, labelsize=7.5)
     bar.outline.set_visible(False)  # type: ignore[operator]
     return figure
 

@@ -6,12 +6,13 @@ import math
 from typing import TYPE_CHECKING
 
 from opcheck.core.pictures import Histogram
-from opcheck.render.figures.ink import Ink, power_of_two
+from opcheck.render.figures.ink import WIDTH, Ink, power_of_two
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-SIDE = 3  # numbers on each side of 0
+SIDE = 2  # numbers on each side of 0
+CLEAR = 0.06  # of the width beside 0, where another number would touch it
 LEAST = 0.6  # elements at the foot of a logarithmic scale, on which one element shows
 
 
@@ -20,7 +21,7 @@ def drawn(picture: Histogram, ink: Ink) -> Figure:
     from matplotlib.figure import Figure
     from matplotlib.ticker import FuncFormatter, NullLocator
 
-    figure = Figure(figsize=(4.4, 2.7), layout="constrained")
+    figure = Figure(figsize=(WIDTH, 2.5), layout="constrained")
     figure.get_layout_engine().set(hspace=0.02, h_pad=0.02)  # type: ignore[union-attr]
     panels = figure.subplots(2, 1, sharex=True, sharey=True)
     bins = len(picture.target)
@@ -53,7 +54,7 @@ def _ticks(picture: Histogram) -> tuple[list[float], list[str]]:
         chosen = [at for at in range(bins) if (at - middle) % step == 0]
         return [at + 0.5 for at in chosen], [_number((edges[at] + edges[at + 1]) / 2) for at in chosen]
     step = max(1, math.ceil((middle - 1) / SIDE))
-    right = list(range(len(edges) - 1, middle + 1, -step))
+    right = [at for at in range(len(edges) - 1, middle + 1, -step) if at - middle > bins * CLEAR]
     left = [len(edges) - 1 - at for at in right]
     return [*left, middle + 0.5, *reversed(right)], [*(_number(edges[at]) for at in left), "0",
                                                      *(_number(edges[at]) for at in reversed(right))]  # fmt: skip

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+WIDTH = 3.7  # inches of every picture: a phone shows it nearly unscaled
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ink:
@@ -25,8 +27,8 @@ VARIABLES = {
     INLINE.reference: "var(--reference)",
 }
 
-#: Edges of the classes of an error map, in units of what is allowed; the colours of those within, then of those beyond.
-LEVELS = (0.0, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 16.0, 64.0, 1024.0, 1e299)
+#: Edges of the classes of an error map, in units of what is allowed, which 1 is still within; then their colours.
+LEVELS = (0.0, 0.125, 0.25, 0.5, 1.001, 2.0, 4.0, 16.0, 64.0, 1024.0, 1e299)
 COLOURS = (
     "#eef3f8", "#d5e2ee", "#b3cbe0", "#8badcb",
     "#f7cf87", "#f0a860", "#e27a44", "#c94f37", "#9c2a34", "#671733",

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from opcheck.core.pictures import Slope
-from opcheck.render.figures.ink import Ink, power_of_two
+from opcheck.render.figures.ink import WIDTH, Ink, power_of_two
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -18,7 +18,7 @@ def drawn(picture: Slope, ink: Ink) -> Figure:
     from matplotlib.figure import Figure
     from matplotlib.ticker import FuncFormatter, NullLocator
 
-    figure = Figure(figsize=(4.4, 2.9), layout="constrained")
+    figure = Figure(figsize=(WIDTH, 2.6), layout="constrained")
     axes = figure.add_subplot()
     for name, values, exponent, colour, mark in (
         ("target", picture.target, picture.target_exponent, ink.target, "o"),
