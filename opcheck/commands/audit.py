@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import argparse
 import math
+from pathlib import Path
 
 from opcheck.commands.output import add_output, prepare, targets, write
+from opcheck.commands.pictures import prepare_folder, write_pictures
 from opcheck.commands.progress import progress
 from opcheck.commands.streams import say, show
 from opcheck.core.case import Case
@@ -51,6 +53,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--coverage", action="store_true",
         help="also record which lines of the kernels are reached, and which states their masks have",
     )  # fmt: skip
+    parser.add_argument(
+        "--pictures", type=Path, metavar="FOLDER",
+        help="also draw what fails: error maps, histograms and slopes, one SVG file each",
+    )  # fmt: skip
     add_backend(parser)
     add_output(parser)
 
@@ -75,6 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
     _refuse_selection(arguments)
     outputs = targets(arguments)
     prepare(outputs)
+    prepare_folder(arguments.pictures)
     options = Options(
         ops=() if arguments.all else tuple(arguments.ops),
         registry=arguments.registry,
@@ -98,6 +105,7 @@ def run(arguments: argparse.Namespace) -> int:
     written = write(
         report, outputs, verbosity=arguments.verbose - arguments.quiet, registry=str(arguments.registry or "")
     )
+    write_pictures(report, arguments.pictures)
     for case in _slowest(report)[: arguments.durations]:
         say(f"{case.seconds:8.2f} s  {case.id}")
     if arguments.keyword and not report.ops:

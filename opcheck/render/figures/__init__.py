@@ -5,10 +5,12 @@ from __future__ import annotations
 import io
 import math
 import re
-from typing import TYPE_CHECKING
+import warnings
+from typing import TYPE_CHECKING, Any
 
 from opcheck.core.pictures import ErrorMap, Histogram, Picture
 from opcheck.render.figures.ink import INLINE, VARIABLES, Ink
+from opcheck.render.plain import clean
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -24,6 +26,7 @@ SETTINGS = {
     "xtick.major.width": 0.6,
     "ytick.major.width": 0.6,
     "legend.frameon": False,
+    "text.parse_math": False,  # a name may hold dollar signs
 }
 
 
@@ -55,11 +58,13 @@ def _svg(picture: Picture, ink: Ink, *, salt: str, title: str = "") -> str:
     from matplotlib.backends.backend_svg import FigureCanvasSVG
 
     colours = dict.fromkeys(("xtick.color", "ytick.color", "axes.edgecolor", "text.color", "axes.labelcolor"), ink.text)
-    with matplotlib.rc_context({**SETTINGS, **colours, "axes.facecolor": ink.paper, "svg.hashsalt": salt}):
+    settings: Any = {**SETTINGS, **colours, "axes.facecolor": ink.paper, "svg.hashsalt": salt}
+    with matplotlib.rc_context(settings), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that a name has a letter which matplotlib's own type lacks
         figure = _figure(picture, ink)
         if title:
-            figure.suptitle(title, fontsize=7, wrap=True)
-            figure.supxlabel(caption(picture), fontsize=7, wrap=True)
+            figure.suptitle(clean(title), fontsize=7, wrap=True)
+            figure.supxlabel(clean(caption(picture)), fontsize=7, wrap=True)
         FigureCanvasSVG(figure)
         out = io.StringIO()
         figure.savefig(out, format="svg", metadata={"Date": None}, facecolor=ink.paper)
@@ -90,7 +95,9 @@ def caption(picture: Picture) -> str:
         return "; ".join(parts)
     if isinstance(picture, Histogram):
         target, reference = sum(picture.target), sum(picture.reference)
-        return f"signed errors in units of {picture.unit}: {target} elements of the target, {reference} of the reference"
+        return (
+            f"signed errors in units of {picture.unit}: {target} elements of the target, {reference} of the reference"
+        )
     over = f" over {picture.over}" if picture.over else ""
     return (
         f"RMS error{over} by the length of {picture.dim}: exponents {picture.target_exponent:.2f} (target) and "

@@ -9,7 +9,7 @@ from typing import Any
 
 from opcheck.core.report import AuditReport
 from opcheck.render.page.content import content
-from opcheck.render.page.words import clean
+from opcheck.render.plain import clean
 
 
 def render(report: AuditReport, *, registry: str = "") -> str:
