@@ -49,7 +49,7 @@ def _op(op: OpReport, verbosity: int, registry: str) -> str:
     about = "  ".join(filter(None, (op.formula, f"({op.kind})" if op.kind else "", op.place)))
     lines += _indent(about)
     lines += _indent(_table(op))
-    lines.append(f"  tested: {tested(op, verbosity)}")
+    lines.append(f"  tested: {described(op, verbosity)}")
     if op.coverage.pairs:
         lines.append(f"  {op.coverage if verbosity > 0 else f'pairs covered: {op.coverage.whole}'}")
     lines += _listed("limitation", op.limitations, verbosity)
@@ -84,6 +84,7 @@ def _weight(row: TensorRow) -> tuple[int, float]:
 
 
 def figures_of(row: TensorRow) -> tuple[str, ...]:
+    """Return the fields of a row of the protocol's table behind its name."""
     condition = "-" if math.isnan(row.condition) else f"{row.condition:.1e}"
     return (
         f"{row.reference_error:.1e}",
@@ -99,7 +100,8 @@ def _share(ratio: float) -> str:
     return f"{ratio:.0%}" if ratio <= 10 else "over 1000%"
 
 
-def tested(op: OpReport, verbosity: int = 0) -> str:
+def described(op: OpReport, verbosity: int = 0) -> str:
+    """Say which cases, types, shapes and values were tried, and on what."""
     cases = [Case.parse(case.id) for case in op.cases]
     if not cases:
         return f"nothing, {op.backend}"
@@ -176,6 +178,7 @@ def again(case: CaseReport, item: Finding, registry: str = "") -> str:
 
 
 def summary(report: AuditReport) -> str:
+    """Return the last line: ops, cases, verdicts, and whether it may merge."""
     counts = Counter(op.verdict for op in report.ops)
     verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict]) or "nothing audited"
     cases = sum(len(op.cases) for op in report.ops)

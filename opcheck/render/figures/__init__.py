@@ -1,4 +1,4 @@
-"""Draw pictures as SVG: error maps, histograms of signed errors, slopes; with matplotlib, which the caller must have."""
+"""Draw pictures as SVG: error maps, histograms of signed errors, slopes; matplotlib must be installed."""
 
 from __future__ import annotations
 

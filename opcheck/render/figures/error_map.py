@@ -47,7 +47,7 @@ def drawn(picture: ErrorMap, ink: Ink) -> Figure:
     )
     bar.ax.set_xticklabels(["0", "1/8", "1/4", "1/2", "1", "2", "4", "16", "64", "1024"])
     bar.ax.tick_params(length=0, labelsize=7.5)
-    bar.outline.set_visible(False)  # type: ignore[operator]
+    bar.outline.set_visible(False)
     return figure
 
 

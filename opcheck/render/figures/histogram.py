@@ -21,8 +21,8 @@ def drawn(picture: Histogram, ink: Ink) -> Figure:
     from matplotlib.figure import Figure
     from matplotlib.ticker import FuncFormatter, NullLocator
 
-    figure = Figure(figsize=(WIDTH, 2.5), layout="constrained")
-    figure.get_layout_engine().set(hspace=0.02, h_pad=0.02)  # type: ignore[union-attr]
+    figure = Figure(figsize=(WIDTH, 2.5))
+    figure.set_layout_engine("constrained", hspace=0.02, h_pad=0.02)
     panels = figure.subplots(2, 1, sharex=True, sharey=True)
     bins = len(picture.target)
     for axes, counts, colour, name in (

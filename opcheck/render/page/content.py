@@ -14,7 +14,7 @@ from opcheck.core.told import Told, remarked, told
 from opcheck.core.verdict import Verdict
 from opcheck.render import figures
 from opcheck.render.page.matrix import checks_of, marks
-from opcheck.render.text import HEADERS, again, figures_of, summary, tested, worst_rows
+from opcheck.render.text import HEADERS, again, described, figures_of, summary, worst_rows
 
 MOST_TOLD = 12  # kinds of failure in full for each op; the rest are counted
 MOST_LISTED = 40  # limitations and gaps of an op, too
@@ -94,8 +94,8 @@ def _section(op: OpReport, anchor: str, report: AuditReport, registry: str) -> S
     return Section(
         op=op, anchor=anchor, failures=cards[:shown], remarks=cards[shown:], unshown=len(kinds) - shown,
         rows=[((f"{row.tensor} ({row.dtype})", *figures_of(row)), row.verdict) for row in worst_rows(op.cases)],
-        tested=tested(op), catches=_catches(op.cases),
-        stages=[(name, state, STATES.get(state)) for name in STAGES if (state := op.stages.get(name, "not covered"))],
+        tested=described(op), catches=_catches(op.cases),
+        stages=[(name, state := op.stages.get(name, "not covered"), STATES.get(state)) for name in STAGES],
         kernels=[item for item in report.kernels or () if op.op in item.ops],
         words=" ".join(_words(op)).lower(),
     )  # fmt: skip
