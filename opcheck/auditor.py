@@ -5,14 +5,17 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Protocol
 
-from opcheck.checks.protocol import Check, LimitsOf, Seen, Subject, inapplicable
+from opcheck.checks.protocol import Check, LimitsOf, Seen, Subject, answered, compared, inapplicable
 from opcheck.core.case import Case
+from opcheck.core.depicted import Depict, Depicted, part_of, parts_of
 from opcheck.core.finding import Finding
 from opcheck.core.outcome import Compare, Compared, Outcome, Returned, Trial
 from opcheck.core.policy import Policy, limits_for
 from opcheck.core.report import CaseReport, TensorRow, verdict_of
+from opcheck.core.variants import programs_of
 from opcheck.core.verdict import Verdict
 
 ROUNDS = 3
@@ -35,7 +38,7 @@ def audit_case(subject: Subject, checks: Mapping[str, Check], policy: Policy, ex
         if not wanted:
             break
         seen |= executor.execute(subject.case, wanted)
-    findings = judge(active, subject, seen, policy)
+    findings = _depicted(judge(active, subject, seen, policy), subject, seen, executor)
     return CaseReport(
         id=subject.case.id,
         verdict=verdict_of(findings),
@@ -54,6 +57,20 @@ def judge(checks: Mapping[str, Check], subject: Subject, seen: Seen, policy: Pol
         found = check.judge(subject, seen, _limits(check, subject, policy, name))
         findings += [item for item in found if item.tensor not in failed]
     return tuple(findings)
+
+
+def _depicted(findings: tuple[Finding, ...], subject: Subject, seen: Seen, executor: Executes) -> tuple[Finding, ...]:
+    """Give what fails its pictures, by one run more of a case that fails; what passes costs nothing."""
+    evidence = compared(seen)
+    if evidence is None or subject.contract.random or programs_of(subject.case.variant) is not None:
+        return findings
+    trial = Depict(parts=parts_of(findings, (item.tensor for item in evidence.tensors)))
+    if not trial.parts:
+        return findings
+    found = answered(executor.execute(subject.case, (trial,)), trial)
+    pictures = found.pictures if isinstance(found, Depicted) else {}
+    return tuple(replace(item, pictures=pictures.get(part, ())) if (part := part_of(item)) else item
+                 for item in findings)  # fmt: skip
 
 
 def _plan(checks: Mapping[str, Check], subject: Subject, seen: Seen, policy: Policy) -> tuple[Trial, ...]:

@@ -9,6 +9,7 @@ from opcheck.core.conditioning import Condition, Conditioned, decide, described
 from opcheck.core.laws import Threshold
 from opcheck.core.measured import Measured
 from opcheck.core.outcome import OracleErrors, Orders, Trial
+from opcheck.core.pictures import Picture
 from opcheck.core.variants import programs_of
 from opcheck.core.verdict import Verdict
 
@@ -61,3 +62,9 @@ def condition_number(item: Measured, gate: Threshold, seen: Seen) -> dict[str, f
     """Return the condition number for the table, nothing where it was not needed."""
     found = answered(seen, condition_of(item, gate))
     return {"condition": found.kappa.value} if isinstance(found, Conditioned) else {}
+
+
+def pictures_without_gate(item: Measured, gate: Threshold, seen: Seen) -> tuple[Picture, ...]:
+    """Return the pictures of a tensor that was judged without the gate."""
+    found = answered(seen, condition_of(item, gate))
+    return found.every_picture if isinstance(found, Conditioned) else ()

@@ -13,6 +13,7 @@ from statistics import fmean, stdev
 from typing import Literal
 
 from opcheck.core.measured import Index
+from opcheck.core.pictures import Picture, Slope
 from opcheck.core.proportions import student
 from opcheck.core.verdict import Verdict
 
@@ -154,6 +155,7 @@ class Conditioned:
         samples: Elements over all seeds.
         terms: Terms of each element's sum, 0 where they are not known.
         growth: None where it was not measured.
+        pictures: The errors on the first seed, and all of them counted.
     """
 
     tensor: str
@@ -164,6 +166,24 @@ class Conditioned:
     target: Errors
     terms: int = 0
     growth: Growth | None = None
+    pictures: tuple[Picture, ...] = ()
+
+    @property
+    def every_picture(self) -> tuple[Picture, ...]:
+        """Its pictures, and how the errors grow where that was measured."""
+        return (*self.pictures, slope_picture(self.growth)) if self.growth is not None else self.pictures
+
+
+def slope_picture(growth: Growth) -> Slope:
+    """Return what is drawn of errors at several lengths."""
+    known = not any(math.isnan(item.kappa) for item in growth.points)
+    return Slope(
+        dim=growth.dim, over="sum |t|" if known else "", lengths=tuple(item.length for item in growth.points),
+        target=tuple(item.target for item in growth.points),
+        reference=tuple(item.reference for item in growth.points),
+        target_exponent=growth.target, reference_exponent=growth.reference,
+        excess=growth.excess, uncertainty=growth.uncertainty,
+    )  # fmt: skip
 
 
 def decide(found: Conditioned, *, most_rms: float) -> tuple[Verdict, str]:

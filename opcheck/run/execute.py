@@ -18,6 +18,7 @@ from opcheck.core.building import Build
 from opcheck.core.case import Case
 from opcheck.core.composition import Captured, Checkpointed, Compiled, Packed, Transformed
 from opcheck.core.conditioning import Condition, Conditioned
+from opcheck.core.depicted import Depict
 from opcheck.core.draws import Draws
 from opcheck.core.forms import FakeRun
 from opcheck.core.guards import Guarded
@@ -54,6 +55,7 @@ from opcheck.run.autograd import Autograd
 from opcheck.run.building import built
 from opcheck.run.composition import composed
 from opcheck.run.decoys import nearest_decoy
+from opcheck.run.depicting import depicted
 from opcheck.run.diagnosing import Diagnosing
 from opcheck.run.draws import drawn
 from opcheck.run.elements import element_errors, input_conditions
@@ -65,8 +67,8 @@ from opcheck.run.guarded import GuardedRuns
 from opcheck.run.intact import Watch, saved_into
 from opcheck.run.library import registration
 from opcheck.run.locating import located
-from opcheck.run.misfits import misfits_of_oracles, misfits_of_target
 from opcheck.run.measuring import Nudged, measured_as
+from opcheck.run.misfits import misfits_of_oracles, misfits_of_target
 from opcheck.run.observe import Observation
 from opcheck.run.orders import two_orders
 from opcheck.run.poison import LARGE, NAN, poisoned
@@ -132,6 +134,8 @@ class Executor:
                 case Locate():
                     diagnosing = Diagnosing(self.spec, self.contract, self.device, self._announce)
                     return Returned(evidence=located(self._run, case, trial, diagnosing))
+                case Depict():
+                    return Returned(evidence=depicted(self._run, case, trial, self.contract))
                 case FakeRun():
                     self._announce(case, "fake", "target")
                     if trial.symbolic:

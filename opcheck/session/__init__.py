@@ -30,6 +30,7 @@ from opcheck.errors import OpcheckError, UnknownOp
 from opcheck.evidence.answers import told
 from opcheck.evidence.store import Store
 from opcheck.run.isolate import Pool
+from opcheck.session.album import Album
 from opcheck.session.building import build_cases, merged, to_build
 from opcheck.session.covered import Covered
 from opcheck.session.described import Registry, describe, workers_environment
@@ -230,6 +231,7 @@ class Session:
             plans = building
         built: dict[str, CaseReport] = {}
         done: dict[str, list[CaseReport]] = {name: [] for name in plans}
+        albums = {name: Album([item.case.id for item in plan.cases]) for name, plan in plans.items()}
         today = datetime.date.today()
         used: dict[str, set[Waiver]] = {name: set() for name in plans}
         made = {name: answer.report for name, answer in answered.items()}
@@ -251,10 +253,10 @@ class Session:
                 heard=heard,
             ):  # fmt: skip
                 case = apply_waivers(op, merged(case, built.get(case.id)), self.policy.waivers, today, used[op])
-                done[op].append(case)
+                done[op].append(albums[op].take(case))
                 progress.finished(case)
                 if recorder and len(done[op]) == len(plans[op].cases):
-                    made[op] = self._report(op, plans[op], done[op])
+                    made[op] = self._report(op, plans[op], albums[op].back(done[op]))
                     reached = covered.of(op) if self.options.coverage else {}
                     recorder.finish(made[op], waivers=used[op], unlearnt=self.unlearnt.get(op, ""), reached=reached)
                 if self.options.exitfirst and case.verdict not in self.policy.gate.accept:
@@ -266,7 +268,9 @@ class Session:
         problems = self.problems
         covering = {waiver for waivers in used.values() for waiver in waivers}
         problems += waiver_problems(self.policy.waivers, today, covering, whole=self._whole and complete)
-        made |= {name: self._report(name, plans[name], done[name]) for name in plans if name not in made}
+        made |= {
+            name: self._report(name, plans[name], albums[name].back(done[name])) for name in plans if name not in made
+        }
         reports = tuple(made[name] for name in ([op for op in self.ops if op in made] if answered else plans))
         kernels = covered.kernels(whole=self._every_op) if self.options.coverage else None
         if kernels is not None and complete and not self._narrowed:
