@@ -10,6 +10,7 @@ from opcheck.core.case import Case
 from opcheck.core.finding import Finding
 from opcheck.core.report import CaseReport
 from opcheck.core.verdict import Verdict
+from opcheck.errors import BadCase
 
 FEWEST_ELEMENTS = 32  # of a case, for a place in it to mean anything
 
@@ -48,8 +49,16 @@ def rank(case: CaseReport, item: Finding) -> Rank:
 
     A case whose errors form a pattern says more than a smaller one without, and one element forms none.
     """
-    size = math.prod(Case.parse(case.id).dims.values())
+    size = size_of(case.id)
     return -item.verdict.severity, not item.looks_like, size < FEWEST_ELEMENTS, size
+
+
+def size_of(case_id: str) -> int:
+    """Return how many elements a case's dimensions have, 1 where it names none or cannot be read."""
+    try:
+        return math.prod(Case.parse(case_id).dims.values())
+    except (BadCase, ValueError):
+        return 1
 
 
 def _told(cases: Sequence[CaseReport], least: Verdict) -> tuple[Told, ...]:
