@@ -22,6 +22,7 @@ class Finding:
         numbers: Figures for the table and for machines, by name.
         waived: The reason of the waiver that covers it.
         not_covered: What the check could not try here, and why.
+        place: The line that it is about, `file:line`: of the kernel, or of what raised; empty where none is known.
     """
 
     check: str
@@ -33,3 +34,4 @@ class Finding:
     numbers: Mapping[str, float] = field(default_factory=dict)
     waived: str = ""
     not_covered: tuple[str, ...] = ()
+    place: str = ""

@@ -18,7 +18,7 @@ numbers = st.floats() | st.sampled_from([math.nan, math.inf, -math.inf])
 findings = st.builds(
     Finding, check=words, tensor=words, verdict=verdicts, law=words, detail=words, looks_like=words,
     numbers=st.dictionaries(words, numbers, max_size=3), waived=words,
-    not_covered=st.lists(words, max_size=2).map(tuple),
+    not_covered=st.lists(words, max_size=2).map(tuple), place=words,
 )  # fmt: skip
 rows = st.builds(
     TensorRow, tensor=words, dtype=words, reference_error=numbers, target_error=numbers,
