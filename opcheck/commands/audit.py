@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import math
+from pathlib import Path
 
 from opcheck.commands.output import add_output, prepare, targets, write
 from opcheck.commands.progress import progress
@@ -96,8 +97,9 @@ def run(arguments: argparse.Namespace) -> int:
             return _collect(session)
         report = session.audit(progress(quiet=arguments.quiet > 0))
     written = write(
-        report, outputs, verbosity=arguments.verbose - arguments.quiet, registry=str(arguments.registry or "")
-    )
+        report, outputs, verbosity=arguments.verbose - arguments.quiet, registry=str(arguments.registry or ""),
+        contracts=Path(session.policy.path),
+    )  # fmt: skip
     for case in _slowest(report)[: arguments.durations]:
         say(f"{case.seconds:8.2f} s  {case.id}")
     if arguments.keyword and not report.ops:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 
 from opcheck.core.report import AuditReport, to_json
+from opcheck.render.plain import sound
+from opcheck.render.view import View
 
 
-def render(report: AuditReport) -> str:
+def render(report: AuditReport, view: View | None = None) -> str:
     """Return the report as JSON: keys sorted, non-finite numbers as strings, no time stamps."""
-    return json.dumps(to_json(report), indent=2, sort_keys=True, allow_nan=False) + "\n"
+    return json.dumps(sound(to_json(report)), indent=2, sort_keys=True, allow_nan=False) + "\n"
