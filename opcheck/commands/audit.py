@@ -103,8 +103,9 @@ def run(arguments: argparse.Namespace) -> int:
             return _collect(session)
         report = session.audit(progress(quiet=arguments.quiet > 0))
     written = write(
-        report, outputs, verbosity=arguments.verbose - arguments.quiet, registry=str(arguments.registry or "")
-    )
+        report, outputs, verbosity=arguments.verbose - arguments.quiet, registry=str(arguments.registry or ""),
+        contracts=Path(session.policy.path),
+    )  # fmt: skip
     write_pictures(report, arguments.pictures)
     for case in _slowest(report)[: arguments.durations]:
         say(f"{case.seconds:8.2f} s  {case.id}")

@@ -32,7 +32,8 @@ pictures = st.one_of(
 findings = st.builds(
     Finding, check=words, tensor=words, verdict=verdicts, law=words, detail=words, looks_like=words,
     numbers=st.dictionaries(words, numbers, max_size=3), waived=words,
-    not_covered=st.lists(words, max_size=2).map(tuple), pictures=st.lists(pictures, max_size=2).map(tuple),
+    not_covered=st.lists(words, max_size=2).map(tuple), place=words,
+    pictures=st.lists(pictures, max_size=2).map(tuple),
 )  # fmt: skip
 rows = st.builds(
     TensorRow, tensor=words, dtype=words, reference_error=numbers, target_error=numbers,

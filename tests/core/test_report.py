@@ -14,7 +14,7 @@ from opcheck.core.pictures import ErrorMap
 from opcheck.core.report import case_from, finding_from, to_json, verdict_of
 from opcheck.core.report_schema import _schema, json_schema
 from opcheck.core.verdict import Verdict
-from opcheck.render.json import render
+from opcheck.render.formats.json import render
 from tests.core.reports import (
     FAIL,
     INCONCLUSIVE,

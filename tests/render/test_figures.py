@@ -68,7 +68,8 @@ def test_captions_say_what_the_picture_shows():
         "signed errors in units of ulp of golden: 23 elements of the target, 23 of the reference"
     )
     assert figures.caption(SLOPE) == (
-        "RMS error over sum |t| by the length of cols: exponents 0.79 (target) and 0.50 (reference), +0.29 +- 0.04 apart"
+        "RMS error over sum |t| by the length of cols: exponents 0.79 (target) and 0.50 (reference), "
+        "+0.29 +- 0.04 apart"
     )
 
 

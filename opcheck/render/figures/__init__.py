@@ -88,8 +88,9 @@ def _figure(picture: Picture, ink: Ink) -> Figure:
 
 def _cleaned(picture: Picture) -> Picture:
     """Return a picture whose every word may stand in XML."""
-    words = {item.name: getattr(picture, item.name) for item in dataclasses.fields(picture) if item.name != "kind"}
-    return replace(picture, **{name: clean(value) for name, value in words.items() if isinstance(value, str)})
+    values = {item.name: getattr(picture, item.name) for item in dataclasses.fields(picture) if item.name != "kind"}
+    words: dict[str, Any] = {name: clean(value) for name, value in values.items() if isinstance(value, str)}
+    return replace(picture, **words)
 
 
 def _wrapped(text: str) -> str:
