@@ -373,4 +373,20 @@ EXPECTED: Mapping[str, Expect] = {
     "inputs_kept": _at_full("stress", "the op", "1 live tensors more after each call"),
     "saved_strides": _at_full("composition", "grad x", "saved tensors on the CPU, with x=transposed"),
     "stale_result": _at_full("stress", "out", "with other values written into the same tensors"),
+    # Rows near zero, and long ones.
+    "dot_fp16": _expect("numerics", "out", "elements", among="k=2048"),
+    "eps_branch": _expect("numerics", "grad x", "of 645 elements", among=ODD),
+    "eps_inside": _in_families("numerics", "out", "of 645 elements", "subnormal"),
+    "lse_rounded": Expect(
+        fails=frozenset({("numerics", "grad x")}),
+        says="elements",
+        among="extreme_logits",
+        perhaps=_pairs("grad x", "bias, slices"),
+    ),
+    "lse_unshifted": _expect("structure", "out", "target inf", among="extreme_logits"),
+    "mean_fp16": _in_families("numerics", "out", "of 5 elements", "far_mean", "near_constant"),
+    "norm_overflow": _in_families("numerics", "out", "of 645 elements", "near_overflow"),
+    "tail_rescale": _expect("numerics", "out", "of 5 elements", among=";tail;"),
+    "tile_means": _expect("numerics", "out", "5 of 5 elements", among=ODD),
+    "zero_row_gradient": _in_families("structure", "grad x", "NaN where golden is finite", "zeros", "subnormal"),
 }
