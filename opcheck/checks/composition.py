@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from opcheck.checks.behaviour import judged
@@ -76,7 +76,7 @@ class Composition:
         where, lost, answer = called(trial), broken(seen, trial), answered(seen, trial)
         if lost is not None:
             verdict = Verdict.FAIL if lost.role == "target" else Verdict.INCONCLUSIVE
-            yield self._finding(_OP, verdict, f"{where} did not come back: {lost}")
+            yield replace(self._finding(_OP, verdict, f"{where} did not come back: {lost}"), place=lost.where)
         if not isinstance(answer, Behaviour):
             return
         for problem in answer.problems:
@@ -132,7 +132,7 @@ class Composition:
 def _trials(subject: Subject) -> tuple[Composed, ...]:
     """Return what can be tried: torch.compile sees into a callable that is no op, and is not the caller's promise."""
     found: list[Composed] = []
-    if subject.registered:
+    if subject.registered and subject.fake:
         found += [Compiled(backend="aot_eager"), Compiled(backend="inductor")]
     if not subject.mutated:
         found += [Checkpointed(reentrant=False), Checkpointed(reentrant=True), Packed(), Transformed()]
@@ -144,6 +144,8 @@ def _trials(subject: Subject) -> tuple[Composed, ...]:
 def _impossible(subject: Subject) -> Iterator[str]:
     if not subject.registered:
         yield "torch.compile: the target is a plain callable, not a torch.library op"
+    elif not subject.fake:
+        yield "torch.compile: the adopted op has no fake"
     if subject.case.backend != "cuda":
         yield "CUDA graph replay: it needs a GPU"
     elif subject.contract.random:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from opcheck.checks.protocol import Control, LimitsOf, Seen, Subject, answered, broken, compared, example
@@ -35,7 +35,9 @@ class Fakes:
     limits: ClassVar[type] = FakesLimits
 
     def applies(self, subject: Subject) -> str:
-        return "" if subject.registered else "the target is a plain callable: it has no fake"
+        if not subject.registered:
+            return "the target is a plain callable: it has no fake"
+        return "" if subject.fake else "the adopted op has no fake"
 
     def plan(self, subject: Subject, seen: Seen, limits: LimitsOf) -> tuple[Trial, ...]:
         if compared(seen) is None:
@@ -52,7 +54,7 @@ class Fakes:
             if lost is not None:
                 sizes = " with symbolic sizes" if trial.symbolic else ""
                 said = str(lost).replace("target raised", "it raised") if isinstance(lost, Raised) else str(lost)
-                findings.append(self._finding(OP, f"on fake tensors{sizes} {said}"))
+                findings.append(replace(self._finding(OP, f"on fake tensors{sizes} {said}"), place=lost.where))
         concrete, symbolic = answered(seen, FakeRun()), answered(seen, FakeRun(symbolic=True))
         if isinstance(concrete, Faked):
             findings += self._differences(subject, evidence.forms, concrete.forms)

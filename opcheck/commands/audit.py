@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from opcheck.commands.output import add_output, prepare, targets, write
+from opcheck.commands.pictures import prepare_folder, write_pictures
 from opcheck.commands.recorded import add_evidence, answered, kept
 from opcheck.commands.streams import say, show
 from opcheck.core.case import Case
@@ -20,6 +21,7 @@ from opcheck.core.policy import LEVELS
 from opcheck.core.report import AuditReport, CaseReport
 from opcheck.core.sanitizer import TOOLS
 from opcheck.core.select import matcher
+from opcheck.declared import find
 from opcheck.errors import OpcheckError
 
 if TYPE_CHECKING:
@@ -54,6 +56,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--coverage", action="store_true",
         help="also record which lines of the kernels are reached, and which states their masks have",
     )  # fmt: skip
+    parser.add_argument(
+        "--pictures", type=Path, metavar="FOLDER",
+        help="also draw what fails: error maps, histograms and slopes, one SVG file each",
+    )  # fmt: skip
     add_backend(parser)
     add_evidence(parser)
     add_output(parser)
@@ -79,8 +85,9 @@ def run(arguments: argparse.Namespace) -> int:
     _refuse_selection(arguments)
     outputs = targets(arguments)
     prepare(outputs)
+    prepare_folder(arguments.pictures)
     store = kept(arguments)
-    brief = all(item.format == "table" for item in outputs)
+    brief = arguments.pictures is None and all(item.format == "table" for item in outputs)
     report = answered(arguments, store, brief=brief) if store is not None else None
     if report is None:
         with _open(arguments, store.file if store is not None else None) as session:
@@ -88,8 +95,10 @@ def run(arguments: argparse.Namespace) -> int:
                 return _collect(session)
             report = _audited(session, quiet=arguments.quiet > 0)
     written = write(
-        report, outputs, verbosity=arguments.verbose - arguments.quiet, registry=str(arguments.registry or "")
-    )
+        report, outputs, verbosity=arguments.verbose - arguments.quiet, registry=str(arguments.registry or ""),
+        contracts=(arguments.registry or find()).resolve(),
+    )  # fmt: skip
+    write_pictures(report, arguments.pictures)
     for case in _slowest(report)[: arguments.durations]:
         say(f"{case.seconds:8.2f} s  {case.id}")
     if arguments.keyword and not report.ops:
@@ -119,6 +128,7 @@ def _open(arguments: argparse.Namespace, evidence: Path | None) -> Session:
             sanitize=arguments.sanitize,
             evidence=evidence,
             fresh=arguments.fresh,
+            plugins=not arguments.no_plugins,
         )
     )
 

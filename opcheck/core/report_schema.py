@@ -35,7 +35,7 @@ _PLAIN: Mapping[Any, Mapping[str, Any]] = {
 
 
 def json_schema() -> dict[str, Any]:
-    """Return the JSON Schema, draft 2020-12, of what `opcheck.render.json.render` writes.
+    """Return the JSON Schema, draft 2020-12, of what `opcheck.render.formats.json.render` writes.
 
     Every field is required, but for those that may be None, and nothing else is allowed; a float that is not finite is
     a string, as `to_json` has it.
@@ -81,6 +81,8 @@ def _schema(hint: Any, definitions: dict[str, Any]) -> Mapping[str, Any]:
         return {"type": "array", "items": dict(_schema(get_args(hint)[0], definitions))}
     if isinstance(hint, type) and (issubclass(hint, Enum) or dataclasses.is_dataclass(hint)):
         return _shared(hint, definitions)
+    if get_origin(hint) is UnionType and all(dataclasses.is_dataclass(part) for part in get_args(hint)):
+        return {"anyOf": [dict(_schema(part, definitions)) for part in get_args(hint)]}
     raise TypeError(
         f"{hint} has no place in a report; it should be str, bool, int, float, a Literal, an Enum, a dataclass, "
         f"a Mapping from str to one of them, or a tuple of any number of one of them"

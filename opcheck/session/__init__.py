@@ -4,31 +4,31 @@ from __future__ import annotations
 
 import datetime
 import difflib
-import hashlib
 import os
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from opcheck.backends.present import backend_of
 from opcheck.checks import all_checks, limits_by_check
-from opcheck.core.behaviour import REFUSAL
+from opcheck.checks.protocol import Subject, inapplicable
 from opcheck.core.building import COMPILE
 from opcheck.core.case import Case
 from opcheck.core.cases import Plan, Planned, plan_cases
 from opcheck.core.facts import Facts
 from opcheck.core.gate import apply_waivers, gate, registry_problems, waiver_problems
-from opcheck.core.outside import outside
 from opcheck.core.policy import Policy, Waiver
 from opcheck.core.reached import shortfalls
 from opcheck.core.report import AuditReport, CaseReport, OpReport
+from opcheck.core.sanitizer import Sanitize
 from opcheck.core.select import matcher, select_ops
-from opcheck.declared import find, load
+from opcheck.declared import load_all
+from opcheck.declared.plugins import digest_of_files, plugins, registries
 from opcheck.errors import OpcheckError, UnknownOp
 from opcheck.evidence.store import Store
 from opcheck.run.isolate import Pool
+from opcheck.session.album import Album
 from opcheck.session.building import build_cases, merged, to_build
 from opcheck.session.covered import Covered
 from opcheck.session.described import Registry, describe, workers_environment
@@ -81,13 +81,15 @@ class Session:
         if options.coverage and backend != "cpu":
             raise OpcheckError(f"--coverage records interpreted kernels, and on {backend} none is; give --backend cpu")
         options = sanitizing(options, backend)
-        # A run under sanitizers says nothing of what the op computes.
-        store = Store(options.evidence, named=True) if options.evidence and not options.sanitize else None
-        path = (options.registry or find()).resolve()
-        policy = load(path, limits_by_check())
+        brought = plugins(wanted=options.plugins)
+        # A run under sanitizers says nothing of what the op computes; what a plug-in rests on is not watched.
+        kept = options.evidence and not options.sanitize and not brought
+        store = Store(options.evidence, named=True) if options.evidence and kept else None
+        paths, root = registries(options.registry, brought)
+        policy = load_all(paths, limits_by_check())
         payload = {
-            "root": str(path.parent),
-            "registry": str(path),
+            "root": root,
+            "registries": list(map(str, paths)),
             "modules": list(policy.modules),
             "backend": backend,
             "level": options.level,
@@ -110,6 +112,9 @@ class Session:
         except BaseException:
             pool.close()
             raise
+        if brought:
+            known = {**registry.environment, "plugins": ", ".join(map(str, brought))}
+            registry = replace(registry, environment=known)
         return cls(options=options, policy=policy, backend=backend, pool=pool, registry=registry,
                    payload=payload, skip=skip, store=store, started=started)  # fmt: skip
 
@@ -154,9 +159,12 @@ class Session:
             return self._given_cases()
         wanted = matcher(self.options.keyword)
         ops = tuple(name for name in self.ops if name not in answered)
-        self._learn(ops)
+        self._learn([name for name in ops if self.registry.ops[name]["kernel"]])
         plans = {}
         for name in ops:
+            if not self.registry.ops[name]["kernel"]:
+                plans[name] = Plan(cases=(), not_covered=(f"{self.backend}: the op has no kernel for it",))
+                continue
             plan = plan_cases(
                 self.policy.ops[name],
                 level=self.options.level,
@@ -170,19 +178,26 @@ class Session:
                 missing = f"layouts and the use of outputs: what the op takes and gives could not be learnt: {why}"
                 plan = replace(plan, not_covered=(*plan.not_covered, missing))
             kept = small(plan.cases) if self.options.sanitize else plan.cases
-            chosen = tuple(item for item in kept if wanted(item.case.id) and self._judged(item.case))
-            if chosen or not self.options.keyword:
+            chosen = tuple(item for item in kept if wanted(item.case.id) and self._judged(item))
+            if chosen or not (self.options.keyword or self.options.checks):
                 plans[name] = replace(plan, cases=chosen)
         return plans
 
-    def _judged(self, case: Case) -> bool:
-        """Say whether a chosen check has something to say of a case: outside of the contract only `refusal` has."""
+    def _judged(self, item: Planned) -> bool:
+        """Say whether a chosen check has something to say of a case."""
+        about = self.registry.ops[item.case.op]
+        subject = Subject(
+            contract=self.policy.ops[item.case.op],
+            case=item.case,
+            level=self.options.level,
+            representative=item.representative,
+            mutated=tuple(about["mutated"]),
+            registered=about["registered"],
+            sanitizers=tuple(Sanitize(tool=tool, seconds=self.options.timeout) for tool in self.options.sanitize),
+        )
+        checks = all_checks()
         chosen = self.options.checks
-        if not chosen:
-            return True
-        if outside(self.policy.ops[case.op], case):
-            return REFUSAL in chosen
-        return any(name != REFUSAL for name in chosen)
+        return not chosen or any(not inapplicable(checks[name], subject) for name in chosen)
 
     def _learn(self, ops: Sequence[str]) -> None:
         unknown = [name for name in ops if name not in self.facts]
@@ -222,6 +237,7 @@ class Session:
             plans = building
         built: dict[str, CaseReport] = {}
         done: dict[str, list[CaseReport]] = {name: [] for name in plans}
+        albums = {name: Album([item.case.id for item in plan.cases]) for name, plan in plans.items()}
         today = datetime.date.today()
         used: dict[str, set[Waiver]] = {name: set() for name in plans}
         made = {name: answer.report for name, answer in answered.items()}
@@ -243,10 +259,10 @@ class Session:
                 heard=heard,
             ):  # fmt: skip
                 case = apply_waivers(op, merged(case, built.get(case.id)), self.policy.waivers, today, used[op])
-                done[op].append(case)
+                done[op].append(albums[op].take(case))
                 progress.finished(case)
                 if recorder and len(done[op]) == len(plans[op].cases):
-                    made[op] = self._report(op, plans[op], done[op])
+                    made[op] = self._report(op, plans[op], albums[op].back(done[op]))
                     reached = covered.of(op) if self.options.coverage else {}
                     recorder.finish(made[op], waivers=used[op], unlearnt=self.unlearnt.get(op, ""), reached=reached)
                 if self.options.exitfirst and case.verdict not in self.policy.gate.accept:
@@ -258,7 +274,9 @@ class Session:
         problems = self.problems
         covering = {waiver for waivers in used.values() for waiver in waivers}
         problems += waiver_problems(self.policy.waivers, today, covering, whole=self._whole and complete)
-        made |= {name: self._report(name, plans[name], done[name]) for name in plans if name not in made}
+        made |= {
+            name: self._report(name, plans[name], albums[name].back(done[name])) for name in plans if name not in made
+        }
         reports = tuple(made[name] for name in ([op for op in self.ops if op in made] if answered else plans))
         kernels = covered.kernels(whole=self._every_op) if self.options.coverage else None
         if kernels is not None and complete and not self._narrowed:
@@ -269,7 +287,7 @@ class Session:
             verdict=result.verdict,
             exit_status=int(result.exit_status),
             environment=self.registry.environment,
-            policy_digest=hashlib.blake2b(Path(self.policy.path).read_bytes(), digest_size=16).hexdigest(),
+            policy_digest=digest_of_files(self.payload["registries"]),
             problems=result.problems,
             complete=complete and sum(map(len, done.values())) == total,
             level=self.options.level,
