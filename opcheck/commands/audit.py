@@ -22,7 +22,7 @@ from opcheck.core.report import AuditReport, CaseReport
 from opcheck.core.sanitizer import TOOLS
 from opcheck.core.select import matcher
 from opcheck.declared import find
-from opcheck.errors import OpcheckError
+from opcheck.errors import OpcheckError, PolicyError
 
 if TYPE_CHECKING:
     from opcheck.session import Session
@@ -96,7 +96,7 @@ def run(arguments: argparse.Namespace) -> int:
             report = _audited(session, quiet=arguments.quiet > 0)
     written = write(
         report, outputs, verbosity=arguments.verbose - arguments.quiet, registry=str(arguments.registry or ""),
-        contracts=(arguments.registry or find()).resolve(),
+        contracts=_registry(arguments),
     )  # fmt: skip
     write_pictures(report, arguments.pictures)
     for case in _slowest(report)[: arguments.durations]:
@@ -104,6 +104,14 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.keyword and not report.ops:
         say(f"opcheck: -k {arguments.keyword!r} matches no case; --co without it lists them")
     return report.exit_status if written else report.exit_status or ExitStatus.USAGE
+
+
+def _registry(arguments: argparse.Namespace) -> Path | None:
+    """Return the user's own registry, None where plug-ins bring the only ones."""
+    try:
+        return (arguments.registry or find()).resolve()
+    except PolicyError:
+        return None
 
 
 def _open(arguments: argparse.Namespace, evidence: Path | None) -> Session:
