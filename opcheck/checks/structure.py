@@ -25,7 +25,9 @@ from opcheck.core.outcome import (
 )
 from opcheck.core.verdict import Verdict
 
-_GRID_LAW = "Each number is the one of the grid nearest to golden, which is not rounded; a tie goes where the reference's does."
+_GRID_LAW = (
+    "Each number is the one of the grid nearest to golden, which is not rounded; a tie goes where the reference's does."
+)
 CASE = "the case"  # the tensor of a finding about a run that did not come back
 _NO_BACKWARD = "no backward is registered: call .register_autograd, or declare the inputs under no_grad with a reason"
 

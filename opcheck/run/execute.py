@@ -65,8 +65,8 @@ from opcheck.run.guarded import GuardedRuns
 from opcheck.run.intact import Watch, saved_into
 from opcheck.run.library import registration
 from opcheck.run.locating import located
-from opcheck.run.misfits import misfits_of_oracles, misfits_of_target
 from opcheck.run.measuring import Nudged, measured_as
+from opcheck.run.misfits import misfits_of_oracles, misfits_of_target
 from opcheck.run.observe import Observation
 from opcheck.run.orders import two_orders
 from opcheck.run.poison import LARGE, NAN, poisoned
