@@ -10,7 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opcheck.core.grid import NOISE, has_grid, misrounded
+from opcheck.core.grid import NOISE, has_grid, misrounded, on_grid
 from opcheck.core.measure import measure
 from tests.core.exact import LAYOUTS
 
@@ -35,7 +35,7 @@ def wrong(dtype, target, golden, reference=None, *, overflow="saturate", steady=
     """Whether one number is not what the grid asks for."""
     t, f, g = (torch.tensor([value], dtype=torch.float64) for value in (target, reference or 0.0, golden))
     nudged = None if steady is None else torch.tensor([steady], dtype=torch.float64)
-    return bool(misrounded(t, f, g, dtype, overflow=overflow, steady=nudged).wrong)
+    return bool(misrounded(t, f, on_grid(f, g, dtype, overflow=overflow, steady=nudged)).wrong)
 
 
 def expected(dtype, target, golden, reference):
