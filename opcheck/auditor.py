@@ -19,7 +19,7 @@ from opcheck.core.sampling import CHECKS as SAMPLED_CHECKS
 from opcheck.core.variants import programs_of
 from opcheck.core.verdict import Verdict
 
-ROUNDS = 3
+ROUNDS = 4
 
 
 class Executes(Protocol):

@@ -183,6 +183,7 @@ def _audit(channel: Any, payload: Mapping[str, Any], item: Mapping[str, Any], re
             level=payload["level"],
             representative=entry["representative"],
             mutated=op.mutated,
+            terms=op.terms is not None,
             registered=op.op is not None,
             sanitizers=tuple(Sanitize(tool=tool, seconds=asked["seconds"]) for tool in asked["tools"]),
         )
