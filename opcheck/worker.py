@@ -205,6 +205,7 @@ def _audit(
             level=payload["level"],
             representative=entry["representative"],
             mutated=op.mutated,
+            terms=op.terms is not None,
             registered=op.op is not None,
             fake=op.fake,
             sanitizers=tuple(Sanitize(tool=tool, seconds=asked["seconds"]) for tool in asked["tools"]),
