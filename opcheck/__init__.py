@@ -13,6 +13,7 @@ from opcheck.core.verdict import Verdict
 from opcheck.core.version import VERSION
 
 if TYPE_CHECKING:
+    from opcheck.adoption import adopt
     from opcheck.asserting import assert_ok
     from opcheck.core.report import AuditReport
     from opcheck.errors import AuditFailed, OpcheckError
@@ -29,6 +30,7 @@ __all__ = [
     "OpcheckError",
     "Sample",
     "Verdict",
+    "adopt",
     "assert_ok",
     "audit",
     "promote",
@@ -41,6 +43,7 @@ _LAZY = {
     "AuditFailed": "opcheck.errors",
     "AuditReport": "opcheck.core.report",
     "OpcheckError": "opcheck.errors",
+    "adopt": "opcheck.adoption",
     "assert_ok": "opcheck.asserting",
     "audit": "opcheck.session",
     "promote": "opcheck.registry",

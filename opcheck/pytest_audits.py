@@ -90,7 +90,7 @@ class Audits:
 
     def _session(self, level: Level) -> Session:
         if level not in self._sessions:
-            options = Options(registry=self.registry, level=level, backend=self.backend)
+            options = Options(registry=self.registry, level=level, backend=self.backend, plugins=False)
             self._sessions[level] = Session.open(options)
         return self._sessions[level]
 

@@ -8,6 +8,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from opcheck.commands.pictures import require
 from opcheck.commands.streams import say, show
 from opcheck.commands.surroundings import append_summary, view_of
 from opcheck.core.report import AuditReport
@@ -67,9 +68,11 @@ def prepare(outputs: tuple[Target, ...]) -> None:
     """Fail now, not after the audit, where a report cannot be written.
 
     Raises:
-        OpcheckError: A folder is missing, or a file cannot be written.
+        OpcheckError: A folder is missing, a file cannot be written, or a format needs what is not installed.
     """
     for item in outputs:
+        if item.format == "html":
+            require("--format html")
         if item.file is None:
             continue
         if item.file.is_dir():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -72,6 +73,7 @@ class Contract:
     tiles: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     production: tuple[Mapping[str, int], ...] = ()
     variants: tuple[Mapping[str, Any], ...] = ()
+    values: tuple[str, ...] = ()
     contiguous: Mapping[str, str] = field(default_factory=dict)
     extent: Mapping[str, str] = field(default_factory=dict)
     no_grad: Mapping[str, str] = field(default_factory=dict)
@@ -98,9 +100,13 @@ class Waiver:
     def __hash__(self) -> int:
         return hash((self.op, self.check, self.reason, self.until, tuple(self.where.items())))
 
+    def concerns(self, op: str) -> bool:
+        """Say whether the waiver may be about a finding of an op."""
+        return fnmatchcase(op, self.op)
+
     def covers(self, op: str, check: str, facts: Mapping[str, str]) -> bool:
         """Say whether the waiver is about this finding; `op` and `check` may be globs."""
-        named = fnmatchcase(op, self.op) and fnmatchcase(check, self.check)
+        named = self.concerns(op) and fnmatchcase(check, self.check)
         return named and all(facts.get(key) == value for key, value in self.where.items())
 
     def __str__(self) -> str:
@@ -168,6 +174,22 @@ def limit(
     """
     metadata = {"doc": doc, "loose": loose, "zero": zero, "most": most, "choices": choices}
     return field(default=default, metadata=metadata)
+
+
+def contract_text(contract: Contract) -> dict[str, str]:
+    """Return what a contract says beyond its defaults, in words by field; its limits are another matter."""
+    fields = [item.name for item in dataclasses.fields(contract) if item.name not in ("name", "overrides")]
+    return {name: _text(value) for name in fields if (value := getattr(contract, name)) not in ((), {}, "")}
+
+
+def _text(value: Any) -> str:
+    if dataclasses.is_dataclass(value):
+        value = {item.name: getattr(value, item.name) for item in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} = {_text(item)}" for key, item in value.items())
+    if isinstance(value, bool):
+        return str(value).lower()
+    return ", ".join(_text(item) for item in value) if isinstance(value, tuple) else str(value)
 
 
 def plain(value: bool | float | tuple[str, ...]) -> str:

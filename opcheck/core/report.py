@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 
 from opcheck.core.finding import Finding
 from opcheck.core.kernel_coverage import KernelCoverage
+from opcheck.core.pictures import picture_from
 from opcheck.core.verdict import Verdict, worst
 
 SCHEMA = 1
@@ -87,13 +88,17 @@ class Coverage:
         return Share(covered=sum(item.covered for item in shares), possible=sum(item.possible for item in shares))
 
     def __str__(self) -> str:
-        parts = ", ".join(f"{name} {share}" for name, share in self.pairs.items() if share.possible)
+        parts = ", ".join(f"{name} {share}" for name, share in sorted(self.pairs.items()) if share.possible)
         return f"pairs covered: {self.whole} ({parts})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpReport:
-    """One op: verdict, cases, and in words what limits the verdict and what it does not cover."""
+    """One op: verdict, cases, and in words what limits the verdict and what it does not cover.
+
+    Attributes:
+        contract: What registry.toml promises for it, in words by key.
+    """
 
     op: str
     verdict: Verdict
@@ -107,6 +112,7 @@ class OpReport:
     place: str = ""
     problems: tuple[str, ...] = ()
     coverage: Coverage = field(default_factory=Coverage)
+    contract: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def production_ready(self) -> bool:
@@ -169,8 +175,13 @@ def to_json(value: Any) -> Any:
 def finding_from(data: Mapping[str, Any]) -> Finding:
     """Read a finding back from JSON; the inverse of `to_json`."""
     numbers = {key: float(value) for key, value in data["numbers"].items()}
-    missing = tuple(data["not_covered"])
-    return Finding(**{**data, "verdict": Verdict(data["verdict"]), "numbers": numbers, "not_covered": missing})
+    read = {
+        "verdict": Verdict(data["verdict"]),
+        "numbers": numbers,
+        "not_covered": tuple(data["not_covered"]),
+        "pictures": tuple(picture_from(item) for item in data["pictures"]),
+    }
+    return Finding(**{**data, **read})
 
 
 def case_from(data: Mapping[str, Any]) -> CaseReport:
@@ -178,6 +189,15 @@ def case_from(data: Mapping[str, Any]) -> CaseReport:
     rows = tuple(_row_from(item) for item in data["tensors"])
     findings = tuple(finding_from(item) for item in data["findings"])
     return CaseReport(**{**data, "verdict": Verdict(data["verdict"]), "tensors": rows, "findings": findings})
+
+
+def op_from(data: Mapping[str, Any]) -> OpReport:
+    """Read the report of an op back from JSON; the inverse of `to_json`."""
+    several = {name: tuple(data[name]) for name in ("limitations", "not_covered", "problems")}
+    pairs = {name: Share(**share) for name, share in data["coverage"]["pairs"].items()}
+    coverage = Coverage(**{**data["coverage"], "pairs": pairs})
+    cases = tuple(map(case_from, data["cases"]))
+    return OpReport(**{**data, **several, "verdict": Verdict(data["verdict"]), "cases": cases, "coverage": coverage})
 
 
 def _row_from(data: Mapping[str, Any]) -> TensorRow:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -11,8 +10,8 @@ from dataclasses import dataclass, replace
 
 from opcheck.core.building import COMPILE
 from opcheck.core.case import Case
-from opcheck.core.finding import Finding
-from opcheck.core.report import AuditReport, CaseReport, OpReport
+from opcheck.core.report import AuditReport, OpReport
+from opcheck.core.told import told
 from opcheck.core.verdict import Verdict
 from opcheck.errors import BadCase
 from opcheck.render.view import Spot, View, spot
@@ -20,16 +19,6 @@ from opcheck.render.view import Spot, View, spot
 GATE = "gate"  # stands for the check where the registry as a whole is at fault
 UNPROVEN = "unproven"  # stands for it where no case can judge a tensor
 UNREGISTERED = "verify::"  # ops that only a script knows: no command line runs them again
-FEWEST_ELEMENTS = 32  # of a case, for a place in it to mean anything
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
-    """A finding on the case that shows it best, and on how many more cases there is the same one."""
-
-    case: CaseReport
-    finding: Finding
-    more: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,36 +76,6 @@ def remarks(report: AuditReport, view: View) -> tuple[Remark, ...]:
     return tuple(replace(item, fingerprint=_fingerprint(item, seen)) for item in found)
 
 
-def told(op: OpReport, *, waived: bool = False) -> list[Told]:
-    """Return what is wrong with an op, worst first; the same finding on several cases once, on its smallest case."""
-    pairs = [(case, item) for case in op.cases for item in case.findings
-             if item.verdict.severity >= Verdict.INCONCLUSIVE.severity and bool(item.waived) is waived]  # fmt: skip
-    order = {case.id: size(case.id) for case, _ in pairs}
-    # A case whose errors form a pattern says more than a smaller one without, and one element forms none.
-    pairs.sort(
-        key=lambda pair: (
-            -pair[1].verdict.severity,
-            not pair[1].looks_like,
-            order[pair[0].id] < FEWEST_ELEMENTS,
-            order[pair[0].id],
-        )
-    )
-    counts = Counter(_kind(item) for _, item in pairs)
-    first: dict[tuple[str, ...], Told] = {}
-    for case, item in pairs:
-        kind = _kind(item)
-        first.setdefault(kind, Told(case=case, finding=item, more=counts[kind] - 1))
-    return list(first.values())
-
-
-def size(case_id: str) -> int:
-    """Return how many elements a case's dimensions have, 1 where it names none or cannot be read."""
-    try:
-        return math.prod(Case.parse(case_id).dims.values())
-    except (BadCase, ValueError):
-        return 1
-
-
 def again(case_id: str, check: str, registry: str = "") -> str:
     """Return the command line that runs a case again, empty where none does."""
     try:
@@ -152,7 +111,7 @@ def others(more: int) -> str:
 
 
 def _of(op: OpReport, view: View) -> Iterator[Remark]:
-    for item in (*told(op), *told(op, waived=True)):
+    for item in (*told(op.cases), *told(op.cases, waived=True)):
         found = item.finding
         place, at = _nearest((found.place, op.place), view)
         yield Remark(
@@ -182,11 +141,6 @@ def _nearest(places: Iterable[str], view: View) -> tuple[str, Spot]:
             return place, at
     contracts = f"{view.contracts}:1"
     return (known or [contracts])[0], spot(contracts, view) or Spot(file="registry.toml", line=1)
-
-
-def _kind(item: Finding) -> tuple[str, ...]:
-    law = item.law if item.check == "library" else ""
-    return item.check, item.tensor, law, str(item.verdict), item.place
 
 
 def _fingerprint(item: Remark, seen: Counter[str]) -> str:

@@ -7,13 +7,15 @@ from collections.abc import Iterable, Iterator
 
 from tabulate import tabulate
 
+from opcheck.core.brief import worst_rows
 from opcheck.core.case import Case
 from opcheck.core.finding import Finding
 from opcheck.core.power import smallest_caught
 from opcheck.core.report import STAGES, AuditReport, CaseReport, OpReport, TensorRow
+from opcheck.core.told import told
 from opcheck.render.kernels import table
 from opcheck.render.plain import shortened
-from opcheck.render.remarks import again, counted, summary, told
+from opcheck.render.remarks import again, counted, summary
 
 HEADERS = ("Tensor", "Ref/golden", "Condition", "Target error", "Threshold", "Gate valid", "Verdict")
 MOST_FAILURES = 8  # printed in full for each op; the rest are counted
@@ -45,7 +47,7 @@ def _op(op: OpReport, verbosity: int, registry: str) -> str:
     about = "  ".join(filter(None, (op.formula, f"({op.kind})" if op.kind else "", op.place)))
     lines += _indent(about)
     lines += _indent(_table(op))
-    lines.append(f"  tested: {_tested(op, verbosity)}")
+    lines.append(f"  tested: {described(op, verbosity)}")
     if op.coverage.pairs:
         lines.append(f"  {op.coverage if verbosity > 0 else f'pairs covered: {op.coverage.whole}'}")
     lines += _listed("limitation", op.limitations, verbosity)
@@ -61,22 +63,6 @@ def _op(op: OpReport, verbosity: int, registry: str) -> str:
 def _table(op: OpReport) -> str:
     rows = [(f"{row.tensor} ({row.dtype})", *figures(row)) for row in worst_rows(op.cases)]
     return tabulate(rows, headers=HEADERS, tablefmt="simple", disable_numparse=True) if rows else ""
-
-
-def worst_rows(cases: Iterable[CaseReport]) -> list[TensorRow]:
-    """Return for each tensor and dtype the row that matters most: the worst verdict, then the least room left."""
-    found: dict[tuple[str, str], TensorRow] = {}
-    for case in cases:
-        for row in case.tensors:
-            key = (row.tensor, row.dtype)
-            if key not in found or _weight(row) > _weight(found[key]):
-                found[key] = row
-    return list(found.values())
-
-
-def _weight(row: TensorRow) -> tuple[int, float]:
-    used = row.target_error / row.threshold if row.threshold else math.inf if row.target_error else 0.0
-    return row.verdict.severity, used
 
 
 def figures(row: TensorRow) -> tuple[str, ...]:
@@ -96,7 +82,8 @@ def _share(ratio: float) -> str:
     return f"{ratio:.0%}" if ratio <= 10 else "over 1000%"
 
 
-def _tested(op: OpReport, verbosity: int) -> str:
+def described(op: OpReport, verbosity: int = 0) -> str:
+    """Say which cases, types, shapes and values were tried, and on what."""
     cases = [Case.parse(case.id) for case in op.cases]
     if not cases:
         return f"nothing, {op.backend}"
@@ -143,7 +130,7 @@ def _listed(title: str, items: tuple[str, ...], verbosity: int) -> Iterator[str]
 
 def _failures(op: OpReport, registry: str) -> Iterator[str]:
     """Yield what is wrong, worst first; the same finding on several cases is told once, on its smallest case."""
-    every = told(op)
+    every = told(op.cases)
     for item in every[:MOST_FAILURES]:
         yield failure(item.case, item.finding, more=item.more, registry=registry)
     if len(every) > MOST_FAILURES:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -12,6 +12,7 @@ from torch import Tensor
 
 from opcheck.core.case import Case
 from opcheck.core.families import family
+from opcheck.core.floats import finite
 from opcheck.core.layouts import GRADIENT
 from opcheck.core.outcome import Raised, Role
 from opcheck.core.spec import OpSpec
@@ -101,19 +102,20 @@ def run_role(
         SampleError, BadCase: The case does not fit the op.
     """
     call = prepared(spec, case, role, device, precision=precision, permute=permute)
-    finite = all(bool(value.detach().isfinite().all()) for _, value in call.tensors() if value.dtype.is_floating_point)
+    floats = [value.detach() for _, value in call.tensors() if value.dtype.is_floating_point]
+    all_finite = all(bool(finite(value).all()) for value in floats)
     differentiate = not spec.mutated
     if memory is not None:
         call = call.map(memory.given)
     if watch is not None:
         for name, value in call.tensors():
             watch.keep(name, value, writable=name.partition("[")[0] in spec.mutated)
-    with setting(role, spec.name):
+    with setting(role, spec.dispatched):
         with memory.inside() if memory is not None else contextlib.nullcontext():
             outputs, odd = answer(spec, role, call)
         mutated = {name: value for name, value in call.tensors() if name.partition("[")[0] in spec.mutated}
         inputs = {name: value.detach() for name, value in call.tensors()}
-        run = Run(outputs=outputs, odd=odd, mutated=mutated, axes=call.axes, finite=finite, inputs=inputs)
+        run = Run(outputs=outputs, odd=odd, mutated=mutated, axes=call.axes, finite=all_finite, inputs=inputs)
         return _with_gradients(run, call, case, role, permute_outputs or {}, watch, memory) if differentiate else run
 
 
@@ -220,13 +222,24 @@ def outputs_by_name(answer: Any, *, expected: bool) -> tuple[dict[str, Tensor], 
     if isinstance(answer, Tensor):
         return {"out": answer}, ()
     if isinstance(answer, list | tuple):
-        named = {f"out {at}": item for at, item in enumerate(answer)}
+        named = dict(_items("out ", answer))
         odd = [f"returned {type(item).__name__} as {name}; it should return a Tensor there"
                for name, item in named.items() if not isinstance(item, Tensor)]  # fmt: skip
+        if expected and not named:
+            odd.append("returned no Tensor; it should return at least one")
         return {name: item for name, item in named.items() if isinstance(item, Tensor)}, tuple(odd)
     if answer is None and not expected:
         return {}, ()
     return {}, (f"returned {type(answer).__name__}; it should return a Tensor or a tuple of Tensors",)
+
+
+def _items(prefix: str, answer: Iterable[Any]) -> Iterator[tuple[str, Any]]:
+    """Yield what a tuple holds by its place, lists in it too; a None is an output that was not asked for."""
+    for at, item in enumerate(answer):
+        if isinstance(item, list | tuple):
+            yield from ((f"{prefix}{at}[{inner}]", value) for inner, value in _items("", item))
+        elif item is not None:
+            yield f"{prefix}{at}", item
 
 
 def _with_gradients(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from opcheck.core.kernel_coverage import Source, source_from
@@ -19,6 +18,7 @@ class Registry:
 
     Attributes:
         kernels: Every `@triton.jit` function in them, where it is recorded what is reached of those.
+        rests: What each op and the registry itself rest on, where that is watched; see `opcheck.run.resting`.
     """
 
     ops: Mapping[str, Mapping[str, Any]]
@@ -26,6 +26,7 @@ class Registry:
     refused: Mapping[str, str]
     environment: Mapping[str, str]
     kernels: tuple[Source, ...] = ()
+    rests: Mapping[str, Any] | None = None
 
 
 def describe(pool: Pool, skip: list[str]) -> Registry:
@@ -52,6 +53,7 @@ def describe(pool: Pool, skip: list[str]) -> Registry:
                 refused=answer["refused"],
                 environment=answer["environment"],
                 kernels=tuple(map(source_from, answer["kernels"])),
+                rests=answer["rests"],
             )
         if not importing or importing in skip or death is None:
             raise WorkerError(f"the worker that describes the registry ended: {death.reason if death else 'no answer'}")
@@ -64,13 +66,6 @@ def _killed(module: str, death: Death) -> str:
     at = f" at {place}" if place else ""
     words = f"; its last words: {' '.join(said.split())[-200:]}" if said.strip() else ""
     return f"importing {module} ended the process{at}: {death.reason}{words}"
-
-
-def backend_of(wanted: str) -> str:
-    """Return the backend that is meant: for "auto", the GPU where the system shows one."""
-    if wanted != "auto":
-        return wanted
-    return "cuda" if any(Path("/dev").glob("nvidia[0-9]*")) else "cpu"
 
 
 def workers_environment(backend: str) -> dict[str, str]:

@@ -8,7 +8,7 @@ from typing import Any
 from opcheck.core.case import Case
 from opcheck.core.cases import Plan, coverage
 from opcheck.core.memory import MEMORY, NOTHING
-from opcheck.core.policy import Contract
+from opcheck.core.policy import Contract, contract_text
 from opcheck.core.power import unproven
 from opcheck.core.report import CaseReport, OpReport
 from opcheck.core.stages import stages
@@ -42,7 +42,7 @@ def op_report(
     if seen and all(detail.startswith(NOTHING) for detail in seen):
         limitations.append(f"{MEMORY}: {seen[0].partition('; ')[0]}, in any case")
     problems = tuple(unproven(ordered)) if whole else ()
-    missing = list(plan.not_covered)
+    missing = [*about["not_covered"], *plan.not_covered]
     missing += dict.fromkeys(text for case in ordered for item in case.findings for text in item.not_covered)
     if unfinished := len(plan.cases) - len(ordered):
         missing.append(f"{unfinished} planned cases did not run")
@@ -61,6 +61,7 @@ def op_report(
         place=about["place"],
         problems=problems,
         coverage=coverage(plan, (Case.parse(case.id) for case in ordered)),
+        contract=contract_text(contract),
     )
 
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from opcheck.core.brief import worst_rows
 from opcheck.core.report import AuditReport, OpReport
 from opcheck.core.verdict import Verdict
 from opcheck.render.plain import clean, cut, line
 from opcheck.render.remarks import GATE, Remark, counted, remarks, summary
-from opcheck.render.text import HEADERS, figures, worst_rows
+from opcheck.render.text import HEADERS, figures
 from opcheck.render.view import View
 
 MOST = 65_536  # bytes: no more characters than that, however they are counted
