@@ -14,9 +14,9 @@ from opcheck.core.finding import Finding
 from opcheck.core.gate import OURS, waiver_problems
 from opcheck.core.policy import Level
 from opcheck.core.report import AuditReport, OpReport, verdict_of
+from opcheck.core.told import told
 from opcheck.core.verdict import Verdict
 from opcheck.errors import AuditFailed
-from opcheck.render.remarks import told
 from opcheck.render.text import failure
 from opcheck.session import Options, Session, Silent
 
@@ -71,6 +71,19 @@ class Audits:
         if reason := _waived(findings):
             pytest.xfail(f"waived: {reason}")
 
+    def judge_proof(self, op: str, wanted: Collection[str]) -> None:
+        """Pass where each tensor of an op could be judged in some case; skip where not all checks were made.
+
+        Raises:
+            AuditFailed: No case could judge a tensor.
+        """
+        checks = _with_required(wanted)
+        if checks:
+            raise pytest.skip.Exception("it takes all checks of the op", _use_item_location=True)
+        (found,) = self.report(op).ops
+        if found.problems:
+            raise AuditFailed("\n".join(found.problems))
+
     def judge_registry(self) -> None:
         """Fail where registrations and contracts disagree, or a waiver has expired.
 
@@ -110,7 +123,7 @@ def _why(op: OpReport, check: str) -> str:
 
 
 def _printed(op: OpReport, check: str) -> str:
-    wrong = [item for item in told(op) if item.finding.check in (check, OURS)]
+    wrong = [item for item in told(op.cases) if item.finding.check in (check, OURS)]
     shown = [failure(item.case, item.finding, more=item.more) for item in wrong[:MOST_FAILURES]]
     left = [f"{len(wrong) - MOST_FAILURES} more kinds of failure"] if len(wrong) > MOST_FAILURES else []
     return "\n\n".join([*shown, *left]) or f"{op.op}: {check} passes with limitations, which the gate does not accept"

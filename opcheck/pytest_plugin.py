@@ -120,8 +120,9 @@ class OpCollector(pytest.Collector):
     def collect(self) -> Iterable[pytest.Item]:
         text = self.path.read_text(encoding="utf-8", errors="replace").splitlines()
         line = next((at for at, item in enumerate(text) if item.startswith(f'[op."{self.op}"')), 0)
-        for check in self.checks:
-            item = CheckItem.from_parent(self, name=check, op=self.op, accept=self.policy.gate.accept)
+        accept = self.policy.gate.accept
+        items = [CheckItem.from_parent(self, name=check, op=self.op, accept=accept) for check in self.checks]
+        for item in (*items, ProofItem.from_parent(self, name="unproven", op=self.op)):
             item.line = line
             if self.config.pluginmanager.hasplugin("xdist"):
                 item.add_marker(pytest.mark.xdist_group(self.op))
@@ -150,8 +151,18 @@ class CheckItem(_Item):
         self.op, self.accept = op, frozenset(accept)
 
     def runtest(self) -> None:
-        wanted = {item.name for item in self.session.items if isinstance(item, CheckItem) and item.op == self.op}
-        _audits(self.config).judge(self.op, self.name, self.accept, wanted)
+        _audits(self.config).judge(self.op, self.name, self.accept, _wanted(self.session, self.op))
+
+
+class ProofItem(_Item):
+    """Whether each tensor of an op can be judged in some case."""
+
+    def __init__(self, *, op: str, **more: Any) -> None:
+        super().__init__(**more)
+        self.op = op
+
+    def runtest(self) -> None:
+        _audits(self.config).judge_proof(self.op, _wanted(self.session, self.op))
 
 
 class GateItem(_Item):
@@ -159,6 +170,11 @@ class GateItem(_Item):
 
     def runtest(self) -> None:
         _audits(self.config).judge_registry()
+
+
+def _wanted(session: pytest.Session, op: str) -> set[str]:
+    """Return the checks of an op whose tests are to run: no other need be made."""
+    return {item.name for item in session.items if isinstance(item, CheckItem) and item.op == op}
 
 
 _AUDITS = pytest.StashKey["Audits"]()
