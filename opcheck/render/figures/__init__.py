@@ -39,7 +39,7 @@ LINE = 68  # letters of that size that are as wide as a picture
 
 def file(picture: Picture, title: str) -> str:
     """Return a picture as an SVG file with its title and caption, dark on white."""
-    return _svg(picture, Ink(), salt=title, title=title)
+    return _svg(picture, Ink(), salt=clean(title), title=title)
 
 
 def inline(picture: Picture, salt: str) -> str:
