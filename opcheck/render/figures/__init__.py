@@ -34,6 +34,7 @@ SETTINGS = {
 
 
 SMALL = 6.5
+WORDS = 0.8  # inches of a file's title and caption
 LINE = 68  # letters of that size that are as wide as a picture
 
 
@@ -70,6 +71,7 @@ def _svg(picture: Picture, ink: Ink, *, salt: str, title: str = "") -> str:
         warnings.simplefilter("ignore")  # that a name has a letter which matplotlib's own type lacks
         figure = _figure(_cleaned(picture), ink)
         if title:
+            figure.set_figheight(figure.get_figheight() + WORDS)
             figure.suptitle(_wrapped(title), fontsize=SMALL)
             figure.supxlabel(_wrapped(caption(picture)), fontsize=SMALL)
         FigureCanvasSVG(figure)
