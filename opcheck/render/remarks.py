@@ -86,7 +86,7 @@ def again(case_id: str, check: str, registry: str = "") -> str:
         return ""
     where = f" --registry {shlex.quote(registry)}" if registry else ""
     only = f" --check {COMPILE}" if check == COMPILE else ""  # it does not depend on the case's values
-    return f"python -m opcheck audit{where} --backend {parsed.backend}{only} --case '{case_id}'"
+    return f"python -m opcheck audit{where} --backend {parsed.backend}{only} --case {shlex.quote(case_id)}"
 
 
 def summary(report: AuditReport) -> str:
