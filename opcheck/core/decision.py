@@ -9,7 +9,7 @@ from opcheck.core.gate import ExitStatus
 
 Rule = Literal[
     "verdict", "evidence-missing", "evidence-stale", "evidence-partial", "evidence-old", "no-cases",
-    "op-removed", "op-undeclared", "family-removed", "contract-narrowed", "limit-loosened",
+    "op-removed", "op-undeclared", "module-broken", "family-removed", "contract-narrowed", "limit-loosened",
     "oracle-changed", "oracle-hidden", "kernel-unregistered", "waiver-expired", "waiver-unused", "waiver-grown",
 ]  # fmt: skip
 NOTHING_RAN: frozenset[Rule] = frozenset({"evidence-missing", "no-cases"})

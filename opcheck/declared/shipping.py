@@ -11,7 +11,7 @@ from opcheck.declared import contract
 from opcheck.declared.names import REASON
 
 FACTS = ("dtype", "tensor", "values", "layout", "variant", "backend")
-OP, ORACLE = "op", "oracle"  # what a change may be of, beside a contract's keys and the checks
+WHOLES = ("op", "oracle", "cases")  # what a change may be of, beside a contract's keys and the checks
 
 
 def _gate(
@@ -63,12 +63,12 @@ def waiver(checks: tuple[str, ...]) -> Record:
 
 def change(checks: tuple[str, ...]) -> Record:
     """Return the shape of one promise taken back knowingly."""
-    keys = (OP, ORACLE, *contract.REQUIRED, *contract.OPTIONAL, *checks, COVERAGE)
+    keys = (*WHOLES, *contract.REQUIRED, *contract.OPTIONAL, *checks, COVERAGE)
     return Record(
         required={
             "op": Text(doc="Qualified name of the op, or a glob."),
             "what": Text(
-                doc="What of it changed: op (it is gone), oracle, a key of the contract, or a check whose limits did.",
+                doc="What changed: op (it is gone), oracle, cases, a key of its contract, or a check (its limits).",
                 choices=keys,
             ),
             "reason": REASON,

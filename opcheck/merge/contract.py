@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from opcheck.core.decision import Point, Rule
-from opcheck.core.facts import Facts
 from opcheck.core.factors import families
+from opcheck.core.facts import Facts
 from opcheck.core.policy import DTYPES, Contract, Policy
 from opcheck.declared.limits import FIVE_STAGE
 from opcheck.merge.reasons import Reasons

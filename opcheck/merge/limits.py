@@ -73,9 +73,7 @@ def _subjects(base: Policy, head: Policy) -> Iterator[tuple[str, Iterable[str]]]
             yield name, needed(before.dtypes, before.mixed, before.overrides)
 
 
-def _looser(
-    cls: type, check: str, base: Policy, head: Policy, op: str, dtype: str
-) -> Iterator[tuple[str, str]]:
+def _looser(cls: type, check: str, base: Policy, head: Policy, op: str, dtype: str) -> Iterator[tuple[str, str]]:
     """Yield each limit of a check that is looser for an op and type, with what it is and was in words."""
     before, after = limits_for(cls, check, base, op, dtype), limits_for(cls, check, head, op, dtype)
     for item in fields(cls):

@@ -311,7 +311,7 @@ MALFORMED = {
     ),
     "change of what there is not": (
         f'{OP}[[change]]\nop = "ops::f"\nwhat = "dtype"\nreason = "r"\n',
-        f'{F}change[0].what is "dtype"; it should be one of op, oracle, kind, dtypes, dims, formula, mixed, '
+        f'{F}change[0].what is "dtype"; it should be one of op, oracle, cases, kind, dtypes, dims, formula, mixed, '
         "accumulator, intermediates, reduces, smallest, largest, sizes, multiple, empty, tiles, production, variants, "
         "contiguous, extent, no_grad, nonfinite, deterministic, random, overflow, unsupported, numerics, determinism, "
         "coverage; did you mean dtypes?",
