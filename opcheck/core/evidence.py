@@ -10,6 +10,7 @@ from typing import Any
 
 SCHEMA = 1
 
+Place = tuple[str, str, str, str, bool]  # op, backend, capability, level, whole
 _Stats = Mapping[str, tuple[int, int]]
 
 
@@ -85,9 +86,9 @@ class Evidence:
     details: str = ""
 
     @property
-    def place(self) -> tuple[str, str, str, bool]:
+    def place(self) -> Place:
         """What it is evidence of: of two with the same place the newer counts."""
-        return self.op, self.backend, self.capability, self.whole
+        return self.op, self.backend, self.capability, self.level, self.whole
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +99,7 @@ class Described:
         ops: Where each op is registered, by its name.
         failures: What could not be imported, as sentences.
         environment: Versions, device and settings, as a report has them.
+        policy: Digest of the whole of `registry.toml`; no part of the key.
         manifest: All modules of the registry and the folders that were walked for them.
     """
 
@@ -108,14 +110,15 @@ class Described:
     ops: Mapping[str, str] = field(default_factory=dict)
     failures: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
+    policy: str = ""
     finished: str = ""
     manifest: Manifest = field(default_factory=Manifest)
     key: str = ""
 
     @property
-    def place(self) -> tuple[str, str, str, bool]:
+    def place(self) -> Place:
         """As of an op without a name."""
-        return "", self.backend, self.capability, True
+        return "", self.backend, self.capability, "", True
 
 
 Line = Evidence | Described
@@ -185,7 +188,7 @@ def merge(*files: Iterable[Line]) -> tuple[Line, ...]:
 
     Of two as old as each other the one of the later file counts.
     """
-    newest: dict[tuple[str, str, str, bool], Line] = {}
+    newest: dict[Place, Line] = {}
     for lines in files:
         for line in lines:
             if line.place not in newest or line.finished >= newest[line.place].finished:
@@ -244,10 +247,10 @@ def _values(record: type, data: Mapping[str, Any]) -> dict[str, Any]:
     for item in fields(record):
         if item.name not in data:
             continue
-        value: Any = data[item.name]
         kind = str(item.type).partition("[")[0].partition(" ")[0]
-        if not isinstance(value, _KINDS[kind]):
-            raise ValueError(f"{item.name} is {value!r:.60}")
+        if not isinstance(data[item.name], _KINDS[kind]):
+            raise ValueError(f"{item.name} is {data[item.name]!r:.60}")
+        value: Any = data[item.name]
         values[item.name] = tuple(value) if kind == "tuple" else value
         if kind == "_Stats":
             values[item.name] = {path: (int(size), int(when)) for path, (size, when) in value.items()}

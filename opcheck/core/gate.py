@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
@@ -58,6 +58,32 @@ def gate(
     if found or any(item.verdict not in policy.accept for item in reports):
         return GateResult(verdict=verdict, exit_status=ExitStatus.CLOSED, problems=found)
     return GateResult(verdict=verdict, exit_status=ExitStatus.OK, problems=found)
+
+
+def registry_problems(
+    declared: Iterable[str], registered: Mapping[str, str], failures: Iterable[str], modules: Iterable[str]
+) -> list[str]:
+    """Return what is wrong with a registry as a whole, as sentences; any of it closes the gate.
+
+    Args:
+        declared: The ops of `registry.toml`.
+        registered: Where each op is registered.
+        failures: What could not be imported, as sentences.
+        modules: The modules that were imported.
+    """
+    declared = set(declared)
+    found = list(failures)
+    for name in sorted(registered.keys() - declared):
+        found.append(
+            f"{name} is registered at {registered[name]} and not declared in registry.toml; `opcheck lint` prints "
+            f"its table"
+        )
+    for name in sorted(declared - registered.keys()):
+        found.append(
+            f"{name} is declared in registry.toml and not registered by {', '.join(modules)}: "
+            f"register it or delete its table"
+        )
+    return found
 
 
 def apply_waivers(

@@ -177,7 +177,7 @@ class KernelCoverage:
 
 
 def excludes(line: str) -> bool:
-    """Say whether a line of source carries the comment behind code; on a line of its own it would be unclear of what."""
+    """Say whether a line carries the comment behind code; on a line of its own it would be unclear of what."""
     return bool(_PRAGMA.search(line) and line.partition("#")[0].strip())
 
 

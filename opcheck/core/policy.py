@@ -98,13 +98,13 @@ class Waiver:
     def __hash__(self) -> int:
         return hash((self.op, self.check, self.reason, self.until, tuple(self.where.items())))
 
-    def names(self, op: str) -> bool:
-        """Say whether the waiver is about an op."""
+    def concerns(self, op: str) -> bool:
+        """Say whether the waiver may be about a finding of an op."""
         return fnmatchcase(op, self.op)
 
     def covers(self, op: str, check: str, facts: Mapping[str, str]) -> bool:
         """Say whether the waiver is about this finding; `op` and `check` may be globs."""
-        named = self.names(op) and fnmatchcase(check, self.check)
+        named = self.concerns(op) and fnmatchcase(check, self.check)
         return named and all(facts.get(key) == value for key, value in self.where.items())
 
     def __str__(self) -> str:

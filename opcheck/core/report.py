@@ -180,6 +180,15 @@ def case_from(data: Mapping[str, Any]) -> CaseReport:
     return CaseReport(**{**data, "verdict": Verdict(data["verdict"]), "tensors": rows, "findings": findings})
 
 
+def op_from(data: Mapping[str, Any]) -> OpReport:
+    """Read the report of an op back from JSON; the inverse of `to_json`."""
+    several = {name: tuple(data[name]) for name in ("limitations", "not_covered", "problems")}
+    pairs = {name: Share(**share) for name, share in data["coverage"]["pairs"].items()}
+    coverage = Coverage(**{**data["coverage"], "pairs": pairs})
+    cases = tuple(map(case_from, data["cases"]))
+    return OpReport(**{**data, **several, "verdict": Verdict(data["verdict"]), "cases": cases, "coverage": coverage})
+
+
 def _row_from(data: Mapping[str, Any]) -> TensorRow:
     numeric = {item.name for item in dataclasses.fields(TensorRow) if item.type == "float"}
     values: dict[str, Any] = {key: float(value) if key in numeric else value for key, value in data.items()}

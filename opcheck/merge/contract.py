@@ -76,9 +76,9 @@ def _ranges(base: Contract, head: Contract) -> Iterator[Narrowed]:
         if new > old:
             yield Narrowed(key="smallest", sentence=f"smallest.{name} is {new}, {old} in base")
     for name, size in head.largest.items():
-        old = base.largest.get(name)
-        if old is None or size < old:
-            yield Narrowed(key="largest", sentence=f"largest.{name} is {size}, {old or 'unlimited'} in base")
+        if size < base.largest.get(name, size + 1):
+            told = base.largest.get(name, "unlimited")
+            yield Narrowed(key="largest", sentence=f"largest.{name} is {size}, {told} in base")
     for name, step in head.multiple.items():
         old = base.multiple.get(name, 1)
         if old % step:

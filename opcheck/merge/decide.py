@@ -13,6 +13,8 @@ from opcheck.core.decision import Decision, Point, status_of
 from opcheck.core.evidence import Described, Evidence, Line, intact
 from opcheck.core.kernel_coverage import COVERAGE, CoverageLimits
 from opcheck.core.policy import GatePolicy
+from opcheck.core.schema import meant
+from opcheck.errors import UnknownOp
 from opcheck.evidence.here import Here
 from opcheck.evidence.standing import sources as sources_of
 from opcheck.merge import cases, contract, evidence, limits, policies, sources, waivers
@@ -57,6 +59,8 @@ def decide(request: Request) -> Decision:
     checks = limits_by_check()
     base = Base.open(request.registry.parent, request.base)
     sides = policies.read(request.registry, base, checks)
+    if unknown := sorted(set(request.accepted) - sides.head.ops.keys()):
+        raise UnknownOp(f"--accept-oracle: {unknown[0]!r} is not declared{meant(unknown[0], sides.head.ops)}")
     reasons = Reasons(base=sides.base, head=sides.head)
     code = sources.of_head(request.registry.parent, sides.head)
     gate = _stricter(sides.gate, request)

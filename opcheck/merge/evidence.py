@@ -189,6 +189,6 @@ def used(waivers: Iterable[Waiver], found: Iterable[Found], lines: Sequence[Evid
         item
         for item in waivers
         if str(item) in said
-        or any(entry.fault is not None and item.names(entry.op) for entry in entries)
+        or any(entry.fault is not None and item.concerns(entry.op) for entry in entries)
         or item.where.get("backend", next(iter(backends), "")) not in backends
     )

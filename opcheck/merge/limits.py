@@ -75,7 +75,8 @@ def _subjects(base: Policy, head: Policy) -> Iterator[tuple[str, Iterable[str]]]
 
 def _looser(cls: type, check: str, base: Policy, head: Policy, op: str, dtype: str) -> Iterator[tuple[str, str]]:
     """Yield each limit of a check that is looser for an op and type, with what it is and was in words."""
-    before, after = limits_for(cls, check, base, op, dtype), limits_for(cls, check, head, op, dtype)
+    before: Any = limits_for(cls, check, base, op, dtype)
+    after: Any = limits_for(cls, check, head, op, dtype)
     for item in fields(cls):
         new, old = _of(getattr(after, item.name), dtype), _of(getattr(before, item.name), dtype)
         if _asks_less(new, old, item.metadata.get("loose", "higher")):

@@ -44,13 +44,19 @@ def mentioned(project: Project, module: Module, tree: ast.AST) -> Iterator[Node]
                     yield found
             case ast.ImportFrom():
                 source = project.module(absolute(module, node))
-                for alias in node.names if source is not None else ():
-                    if isinstance(found := project.find(source, (alias.name,)), Node):
-                        yield found
-                    elif project.module(f"{source.name}.{alias.name}") is not None:
-                        yield Node(f"{source.name}.{alias.name}")
+                if source is not None:
+                    yield from _taken(project, source, node)
             case ast.Import():
                 yield from (Node(alias.name) for alias in node.names if project.module(alias.name) is not None)
+
+
+def _taken(project: Project, source: Module, node: ast.ImportFrom) -> Iterator[Node]:
+    for alias in node.names:
+        inner = f"{source.name}.{alias.name}"
+        if isinstance(found := project.find(source, (alias.name,)), Node):
+            yield found
+        elif project.module(inner) is not None:
+            yield Node(inner)
 
 
 def _chain(node: ast.AST) -> set[int]:

@@ -19,7 +19,7 @@ def python_files(folder: Path, roots: Iterable[str]) -> frozenset[str]:
 
 def module_names(files: Collection[str], roots: Iterable[str]) -> tuple[str, ...]:
     """Return the modules that `roots` are and, where they are packages, hold; folders below need an `__init__.py`."""
-    found = {}
+    found: dict[str, None] = {}
     for root in roots:
         base = root.replace(".", "/")
         if f"{base}/__init__.py" not in files and f"{base}.py" in files:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 
 from tabulate import tabulate
 
+from opcheck.core.brief import worst_rows
 from opcheck.core.building import COMPILE
 from opcheck.core.case import Case
 from opcheck.core.finding import Finding
@@ -65,22 +66,6 @@ def _op(op: OpReport, verbosity: int, registry: str) -> str:
 def _table(op: OpReport) -> str:
     rows = [(f"{row.tensor} ({row.dtype})", *_figures(row)) for row in worst_rows(op.cases)]
     return tabulate(rows, headers=HEADERS, tablefmt="simple", disable_numparse=True) if rows else ""
-
-
-def worst_rows(cases: Iterable[CaseReport]) -> list[TensorRow]:
-    """Return for each tensor and dtype the row that matters most: the worst verdict, then the least room left."""
-    found: dict[tuple[str, str], TensorRow] = {}
-    for case in cases:
-        for row in case.tensors:
-            key = (row.tensor, row.dtype)
-            if key not in found or _weight(row) > _weight(found[key]):
-                found[key] = row
-    return list(found.values())
-
-
-def _weight(row: TensorRow) -> tuple[int, float]:
-    used = row.target_error / row.threshold if row.threshold else math.inf if row.target_error else 0.0
-    return row.verdict.severity, used
 
 
 def _figures(row: TensorRow) -> tuple[str, ...]:

@@ -11,13 +11,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from opcheck.backends.present import backend_of
 from opcheck.checks import all_checks, limits_by_check
 from opcheck.core.behaviour import REFUSAL
 from opcheck.core.building import COMPILE
 from opcheck.core.case import Case
 from opcheck.core.cases import Plan, Planned, plan_cases
 from opcheck.core.facts import Facts
-from opcheck.core.gate import apply_waivers, gate, waiver_problems
+from opcheck.core.gate import apply_waivers, gate, registry_problems, waiver_problems
 from opcheck.core.outside import outside
 from opcheck.core.policy import Policy, Waiver
 from opcheck.core.reached import shortfalls
@@ -28,7 +29,7 @@ from opcheck.errors import OpcheckError, UnknownOp
 from opcheck.run.isolate import Pool
 from opcheck.session.building import build_cases, merged, to_build
 from opcheck.session.covered import Covered
-from opcheck.session.described import Registry, backend_of, describe, workers_environment
+from opcheck.session.described import Registry, describe, workers_environment
 from opcheck.session.fitting import fit
 from opcheck.session.handout import run_cases
 from opcheck.session.learning import learn
@@ -114,19 +115,8 @@ class Session:
     @property
     def problems(self) -> list[str]:
         """What is wrong with the registry as a whole, as sentences; any of it closes the gate."""
-        found = list(self.registry.failures.values())
-        declared, present = set(self.policy.ops), set(self.registry.ops)
-        for name in sorted(present - declared):
-            place = self.registry.ops[name]["place"]
-            found.append(
-                f"{name} is registered at {place} and not declared in registry.toml; `opcheck lint` prints its table"
-            )
-        for name in sorted(declared - present):
-            found.append(
-                f"{name} is declared in registry.toml and not registered by {', '.join(self.policy.modules)}: "
-                f"register it or delete its table"
-            )
-        return found
+        places = {name: about["place"] for name, about in self.registry.ops.items()}
+        return registry_problems(self.policy.ops, places, self.registry.failures.values(), self.policy.modules)
 
     @property
     def ops(self) -> tuple[str, ...]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from opcheck.core.kernel_coverage import Source, source_from
@@ -64,13 +63,6 @@ def _killed(module: str, death: Death) -> str:
     at = f" at {place}" if place else ""
     words = f"; its last words: {' '.join(said.split())[-200:]}" if said.strip() else ""
     return f"importing {module} ended the process{at}: {death.reason}{words}"
-
-
-def backend_of(wanted: str) -> str:
-    """Return the backend that is meant: for "auto", the GPU where the system shows one."""
-    if wanted != "auto":
-        return wanted
-    return "cuda" if any(Path("/dev").glob("nvidia[0-9]*")) else "cpu"
 
 
 def workers_environment(backend: str) -> dict[str, str]:
