@@ -22,6 +22,7 @@ from opcheck.merge.git import Base, described
 from opcheck.merge.reasons import Reasons
 
 OPCHECK = "opcheck"
+_SHOWN = 3  # reasons why evidence is stale
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,8 +120,8 @@ class Standing:
     def _why(self, line: Line) -> str:
         if not intact(line):
             return "its key is not that of its manifest: the line was edited"
-        if why := next(sources_of(line, self._here, self._document), ""):
-            return why
+        if why := list(sources_of(line, self._here, self._document)):
+            return "; ".join(why[:_SHOWN]) + (f"; and {len(why) - _SHOWN} more" if len(why) > _SHOWN else "")
         made, here = line.manifest.distributions.get(OPCHECK, "unknown"), self._here.version(OPCHECK)
         return "" if made == here else f"opcheck is {here}, and was {made}"
 

@@ -24,13 +24,13 @@ def grown(base: Collection[Waiver], head: Iterable[Waiver]) -> Iterator[Point]:
     for item in head:
         if any(_within(item, before) for before in base):
             continue
-        what = _how(item, base)
+        copied = ", with a reason that base gives already" if item.reason in said else ""
         yield Point(
             rule="waiver-grown",
             op=_op(item),
-            sentence=f"{item} {what}, with a reason that base gives already",
+            sentence=f"{item} {_how(item, base)}{copied}",
             opens="give the reason why it is needed now",
-            acknowledged="" if item.reason in said else item.reason,
+            acknowledged="" if copied else item.reason,
         )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from tabulate import tabulate
 
 from opcheck.core.decision import Decision, Point
+from opcheck.core.gate import ExitStatus
 from opcheck.core.report import to_json
 
 SCHEMA = 1
@@ -42,10 +43,8 @@ def _lines(decision: Decision, explain: bool) -> Iterator[str]:
         yield f"changed {point.sentence}: {point.acknowledged}"
     for point in decision.points:
         yield from _closed(point, explain)
-    count = len(decision.points)
-    why = f"{count} {'point closes' if count == 1 else 'points close'} the gate" if count else _open(decision)
-    hint = "; --explain says what opens it" if count and not explain else ""
-    yield f"{why} (exit {int(decision.exit_status)}){hint}"
+    hint = "; --explain says what opens it" if decision.points and not explain else ""
+    yield f"{_summary(decision)} (exit {int(decision.exit_status)}){hint}"
 
 
 def _closed(point: Point, explain: bool) -> Iterator[str]:
@@ -54,5 +53,11 @@ def _closed(point: Point, explain: bool) -> Iterator[str]:
         yield f"        to open it: {point.opens}"
 
 
-def _open(decision: Decision) -> str:
-    return "may merge" if not decision.exit_status else "nothing was audited"
+def _summary(decision: Decision) -> str:
+    match decision.exit_status:
+        case ExitStatus.OK:
+            return "may merge"
+        case ExitStatus.NOTHING:
+            return "nothing was audited"
+    count = len(decision.points)
+    return f"{count} {'point closes' if count == 1 else 'points close'} the gate"
