@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from opcheck.commands import COMMANDS
+from opcheck.commands import NAMES, command
 from opcheck.commands.streams import mute, open_streams, say
 from opcheck.core.gate import ExitStatus
 from opcheck.core.version import VERSION
@@ -25,7 +25,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     0 may ship; 1 may not; 2 interrupted; 3 opcheck itself broke; 4 usage or configuration; 5 nothing was audited.
     """
     open_streams()
-    options = _parser().parse_args(arguments)
+    words = sys.argv[1:] if arguments is None else arguments
+    options = _parser(words).parse_args(words)
     try:
         status = int(options.run(options))
         sys.stdout.flush()
@@ -70,17 +71,18 @@ class _Parser(argparse.ArgumentParser):
         raise SystemExit(int(ExitStatus.USAGE))
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
+    """Return the parser of the subcommand that is named, or of all where none is: most need none of the others."""
     parser = _Parser(prog="opcheck", description="Audit Triton and CUDA kernels, forward and backward.")
     parser.add_argument("--version", action="version", version=f"opcheck {VERSION}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=_Parser)
-    for module in COMMANDS:
-        name = module.__name__.rpartition(".")[2]
-        command = commands.add_parser(
+    for name in words[:1] if set(words[:1]) & set(NAMES) else NAMES:
+        module = command(name)
+        parsed = commands.add_parser(
             name, help=(module.__doc__ or "").splitlines()[0], description=module.__doc__,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )  # fmt: skip
-        command.add_argument("--registry", type=Path, metavar="PATH", help="default: the nearest registry.toml upward")
-        module.add_arguments(command)
-        command.set_defaults(run=module.run)
+        parsed.add_argument("--registry", type=Path, metavar="PATH", help="default: the nearest registry.toml upward")
+        module.add_arguments(parsed)
+        parsed.set_defaults(run=module.run)
     return parser

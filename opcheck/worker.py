@@ -15,6 +15,8 @@ from opcheck.core.gate import OURS
 from opcheck.core.outcome import Role
 from opcheck.core.report import CaseReport
 from opcheck.core.verdict import Verdict
+from opcheck.run.project import Project
+from opcheck.run.watching import Watch
 
 # Imported by the fork server before it forks; none of these runs a tensor operation or a CUDA call.
 PRELOAD = (
@@ -31,14 +33,15 @@ def serve(channel: Any, payload: Mapping[str, Any]) -> None:
     shows, and one with cases by one report per case.
     """
     prepare(payload["backend"])
+    watch = _watching(payload)
     with _recording(payload) as recorder:
         for item in channel.items():
             if "describe" in item:
-                _describe(channel, payload, item)
+                _describe(channel, payload, item, watch)
             elif "facts" in item:
                 _learn(channel, payload, item)
             else:
-                _audit(channel, payload, item, recorder)
+                _audit(channel, payload, item, recorder, watch)
 
 
 def prepare(backend: str) -> None:
@@ -76,7 +79,16 @@ def _unrecorded() -> str:
     return "" if repair.active else f"--coverage needs the repaired interpreter: {repair.reason}"
 
 
-def _describe(channel: Any, payload: Mapping[str, Any], item: Mapping[str, Any]) -> None:
+def _watching(payload: Mapping[str, Any]) -> Watch | None:
+    """Watch what this process imports and reads of the project, where that is asked."""
+    if not payload["watch"]:
+        return None
+    watch = Watch(Project(payload["root"]))
+    watch.start()
+    return watch
+
+
+def _describe(channel: Any, payload: Mapping[str, Any], item: Mapping[str, Any], watch: Watch | None) -> None:
     import torch
 
     from opcheck.backends import interpreter
@@ -84,6 +96,7 @@ def _describe(channel: Any, payload: Mapping[str, Any], item: Mapping[str, Any])
     from opcheck.declared import draft
     from opcheck.registry import registered
     from opcheck.run.environment import environment
+    from opcheck.run.resting import resting
 
     backend = payload["backend"]
     if backend == "cuda" and not torch.cuda.is_available():
@@ -92,7 +105,8 @@ def _describe(channel: Any, payload: Mapping[str, Any], item: Mapping[str, Any])
     if payload["coverage"] and (why := _unrecorded()):
         channel.send({"no_coverage": why})
         return
-    failures = _import(payload, item["skip"], lambda name: channel.send({"importing": name}))
+    with watch.importing() if watch is not None else contextlib.nullcontext():
+        failures = _import(payload, item["skip"], lambda name: channel.send({"importing": name}))
     ops = [
         {
             "name": spec.name,
@@ -109,7 +123,8 @@ def _describe(channel: Any, payload: Mapping[str, Any], item: Mapping[str, Any])
     ]
     refused = {dtype: why for dtype in DTYPES if backend == "cpu" and (why := interpreter.trusted(dtype))}
     found = {"ops": ops, "failures": failures, "refused": refused, "environment": environment(backend)}
-    channel.send({"registry": {**found, "kernels": _kernels(payload)}})
+    rests = None if watch is None else resting(registered(), payload["modules"], watch)
+    channel.send({"registry": {**found, "kernels": _kernels(payload), "rests": rests}})
 
 
 def _kernels(payload: Mapping[str, Any]) -> Any:
@@ -152,7 +167,9 @@ def _learn(channel: Any, payload: Mapping[str, Any], item: Mapping[str, Any]) ->
     channel.send({"learnt": to_json(replace(facts, launches=launches, configs=configs))})
 
 
-def _audit(channel: Any, payload: Mapping[str, Any], item: Mapping[str, Any], recorder: Any) -> None:
+def _audit(
+    channel: Any, payload: Mapping[str, Any], item: Mapping[str, Any], recorder: Any, watch: Watch | None
+) -> None:
     import torch
 
     from opcheck.auditor import audit_case
@@ -174,6 +191,8 @@ def _audit(channel: Any, payload: Mapping[str, Any], item: Mapping[str, Any], re
     def announce(case: Case, label: str, role: Role) -> None:
         channel.send({"start": case.id, "label": label, "role": role})
 
+    if watch is not None:
+        watch.take()  # what the import of all ops reads is no matter of this one
     asked = payload["sanitize"]
     executor = Executor(op, contract, torch.device(payload["backend"]), announce)
     for entry in item["cases"]:
@@ -196,6 +215,8 @@ def _audit(channel: Any, payload: Mapping[str, Any], item: Mapping[str, Any], re
         if recorder is not None:
             sources, ran = recorder.take()
             channel.send({"covered": {"sources": to_json(sources), "ran": to_json(ran)}})
+        if watch is not None and (read := watch.take()):
+            channel.send({"read": read})
         channel.send({"case": to_json(report)})
         if payload["backend"] == "cuda":
             # Workers share one device; what a large case leaves in this one's cache is missing in another's.

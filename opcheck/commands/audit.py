@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import argparse
 import math
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from opcheck.commands.output import add_output, prepare, targets, write
-from opcheck.commands.progress import progress
+from opcheck.commands.recorded import add_evidence, answered, kept
 from opcheck.commands.streams import say, show
 from opcheck.core.case import Case
-from opcheck.core.cases import coverage
 from opcheck.core.gate import ExitStatus
 from opcheck.core.policy import LEVELS
 from opcheck.core.report import AuditReport, CaseReport
 from opcheck.core.sanitizer import TOOLS
 from opcheck.core.select import matcher
 from opcheck.errors import OpcheckError
-from opcheck.session import Options, Session
+
+if TYPE_CHECKING:
+    from opcheck.session import Session
 
 LONGEST_TIMEOUT = 604_800  # a week in seconds: no kernel is silent for longer, and select() takes it
 
@@ -52,6 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="also record which lines of the kernels are reached, and which states their masks have",
     )  # fmt: skip
     add_backend(parser)
+    add_evidence(parser)
     add_output(parser)
 
 
@@ -75,26 +79,14 @@ def run(arguments: argparse.Namespace) -> int:
     _refuse_selection(arguments)
     outputs = targets(arguments)
     prepare(outputs)
-    options = Options(
-        ops=() if arguments.all else tuple(arguments.ops),
-        registry=arguments.registry,
-        level=arguments.level,
-        backend=arguments.backend,
-        seed=arguments.seed,
-        checks=tuple(arguments.check),
-        cases=tuple(arguments.case),
-        keyword=arguments.keyword,
-        workers=arguments.workers,
-        timeout=arguments.timeout,
-        exitfirst=arguments.exitfirst,
-        budget=arguments.budget,
-        coverage=arguments.coverage,
-        sanitize=arguments.sanitize,
-    )
-    with Session.open(options) as session:
-        if arguments.collect:
-            return _collect(session)
-        report = session.audit(progress(quiet=arguments.quiet > 0))
+    store = kept(arguments)
+    brief = all(item.format == "table" for item in outputs)
+    report = answered(arguments, store, brief=brief) if store is not None else None
+    if report is None:
+        with _open(arguments, store.file if store is not None else None) as session:
+            if arguments.collect:
+                return _collect(session)
+            report = _audited(session, quiet=arguments.quiet > 0)
     written = write(
         report, outputs, verbosity=arguments.verbose - arguments.quiet, registry=str(arguments.registry or "")
     )
@@ -103,6 +95,41 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.keyword and not report.ops:
         say(f"opcheck: -k {arguments.keyword!r} matches no case; --co without it lists them")
     return report.exit_status if written else report.exit_status or ExitStatus.USAGE
+
+
+def _open(arguments: argparse.Namespace, evidence: Path | None) -> Session:
+    # What an audit needs is not imported where evidence answers for it.
+    from opcheck.session import Options, Session
+
+    return Session.open(
+        Options(
+            ops=() if arguments.all else tuple(arguments.ops),
+            registry=arguments.registry,
+            level=arguments.level,
+            backend=arguments.backend,
+            seed=arguments.seed,
+            checks=tuple(arguments.check),
+            cases=tuple(arguments.case),
+            keyword=arguments.keyword,
+            workers=arguments.workers,
+            timeout=arguments.timeout,
+            exitfirst=arguments.exitfirst,
+            budget=arguments.budget,
+            coverage=arguments.coverage,
+            sanitize=arguments.sanitize,
+            evidence=evidence,
+            fresh=arguments.fresh,
+        )
+    )
+
+
+def _audited(session: Session, *, quiet: bool) -> AuditReport:
+    from opcheck.commands.progress import progress
+
+    report = session.audit(progress(quiet=quiet))
+    for note in session.notes:
+        say(f"opcheck: {note}")
+    return report
 
 
 def _refuse_selection(arguments: argparse.Namespace) -> None:
@@ -119,6 +146,8 @@ def _refuse_selection(arguments: argparse.Namespace) -> None:
 
 
 def _collect(session: Session) -> int:
+    from opcheck.core.cases import coverage
+
     plans = session.plan()
     found = [item.case.id for plan in plans.values() for item in plan.cases]
     show("".join(f"{item}\n" for item in found))

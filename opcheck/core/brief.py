@@ -19,17 +19,26 @@ def brief(op: OpReport) -> OpReport:
     Every case stays, with its verdict and time; of its tensors those that the table and the smallest error caught are
     taken from, of its findings those that are told in full.
     """
-    worst = {id(row) for row in worst_rows(op.cases)}
+    kept = {id(row) for row in (*worst_rows(op.cases), *_first_rows(op.cases))}
     caught = {(case, name) for name, (_, case) in smallest_caught(op.cases).items()}
 
     def shortened(case: CaseReport) -> CaseReport:
         rows = tuple(
-            row for row in case.tensors if id(row) in worst or (case.id, f"{row.tensor} ({row.dtype})") in caught
+            row for row in case.tensors if id(row) in kept or (case.id, f"{row.tensor} ({row.dtype})") in caught
         )
         findings = tuple(item for item in case.findings if item.verdict not in _UNSAID and not item.waived)
         return replace(case, tensors=rows, findings=findings, skipped={})
 
     return replace(op, cases=tuple(map(shortened, op.cases)))
+
+
+def _first_rows(cases: Iterable[CaseReport]) -> list[TensorRow]:
+    """Return the first row of each tensor and dtype: the table is in their order."""
+    found: dict[tuple[str, str], TensorRow] = {}
+    for case in cases:
+        for row in case.tensors:
+            found.setdefault((row.tensor, row.dtype), row)
+    return list(found.values())
 
 
 def worst_rows(cases: Iterable[CaseReport]) -> list[TensorRow]:

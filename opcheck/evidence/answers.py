@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -146,7 +146,7 @@ def _policy(document: Mapping[str, Any]) -> GatePolicy:
     return GatePolicy(accept=frozenset(map(Verdict, accept))) if accept else GatePolicy()
 
 
-def told(lines: tuple[Evidence, ...], audited: int) -> str:
+def told(lines: Sequence[Evidence], audited: int) -> str:
     """Return the sentence that says what was answered from evidence, and of when."""
     times = sorted({line.finished for line in lines})
     when = times[0] if len(times) == 1 else f"{times[0]} to {times[-1]}"

@@ -35,6 +35,7 @@ class Store:
 
     Attributes:
         lines: What was read, and what was put since.
+        kept: Whether lines that are put are written.
         problem: Why evidence is not kept, or where an unreadable file went; empty where all is well.
 
     Raises:
@@ -43,8 +44,7 @@ class Store:
 
     def __init__(self, file: Path, *, named: bool = False) -> None:
         self.file, self._named = file, named
-        self.problem = ""
-        self._kept = True
+        self.problem, self.kept = "", True
         self.lines: tuple[Line, ...] = ()
         try:
             self.lines = self._read()
@@ -72,12 +72,12 @@ class Store:
 
     def put(self, line: Line, report: OpReport | None = None) -> None:
         """Add a line in place of an older one, with the op's report beside it."""
-        if not self._kept:
+        if not self.kept:
             return
         try:
             self._put(line, report)
         except (OSError, ValueError) as error:
-            self._kept = False
+            self.kept = False
             why = f"cannot write {self.file}: {error.strerror or error}" if isinstance(error, OSError) else str(error)
             self.problem = f"{why}; the audit goes on, and the next one starts from what was kept before"
 
@@ -102,7 +102,7 @@ class Store:
         except OSError as error:
             if self._named:
                 raise OpcheckError(f"cannot read {self.file}: {error.strerror}") from None
-            self._kept, self.problem = False, f"cannot read {self.file}: {error.strerror}; the audit goes on without it"
+            self.kept, self.problem = False, f"cannot read {self.file}: {error.strerror}; the audit goes on without it"
             return ()
         except UnicodeDecodeError:
             raise ValueError(f"{self.file} is not UTF-8") from None
@@ -116,7 +116,7 @@ class Store:
         try:
             os.replace(self.file, aside)
         except OSError:
-            self._kept, self.problem = False, f"{error}; delete it: until then no evidence is kept"
+            self.kept, self.problem = False, f"{error}; delete it: until then no evidence is kept"
         else:
             self.problem = f"{error}; it is now {aside.name}, to be deleted, and a new one is begun"
 

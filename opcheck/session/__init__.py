@@ -6,7 +6,8 @@ import datetime
 import difflib
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -22,10 +23,12 @@ from opcheck.core.gate import apply_waivers, gate, registry_problems, waiver_pro
 from opcheck.core.outside import outside
 from opcheck.core.policy import Policy, Waiver
 from opcheck.core.reached import shortfalls
-from opcheck.core.report import AuditReport, CaseReport
+from opcheck.core.report import AuditReport, CaseReport, OpReport
 from opcheck.core.select import matcher, select_ops
 from opcheck.declared import find, load
 from opcheck.errors import OpcheckError, UnknownOp
+from opcheck.evidence.answers import told
+from opcheck.evidence.store import Store
 from opcheck.run.isolate import Pool
 from opcheck.session.building import build_cases, merged, to_build
 from opcheck.session.covered import Covered
@@ -34,6 +37,7 @@ from opcheck.session.fitting import fit
 from opcheck.session.handout import run_cases
 from opcheck.session.learning import learn
 from opcheck.session.options import Options, Progress, Silent
+from opcheck.session.recording import Recorder
 from opcheck.session.reporting import op_report
 from opcheck.session.sanitizing import GRACE, sanitizing, small
 from opcheck.worker import PRELOAD
@@ -49,6 +53,9 @@ class Session:
         skip: Modules that end the process that imports them.
         payload: What every worker is told at its start.
         facts: What a run of each planned op showed about it; `unlearnt` says why where that is nothing.
+        store: The evidence of earlier audits, to which this one adds; None where none is kept.
+        started: When it was opened, in nanoseconds.
+        notes: What became of evidence, as sentences for the user.
 
     Raises:
         PolicyError, UnknownOp, BadCase: The configuration or the command line is wrong.
@@ -64,15 +71,21 @@ class Session:
     skip: list[str] = field(default_factory=list)
     facts: dict[str, Facts] = field(default_factory=dict)
     unlearnt: dict[str, str] = field(default_factory=dict)
+    store: Store | None = None
+    started: int = 0
+    notes: list[str] = field(default_factory=list)
 
     @classmethod
     def open(cls, options: Options) -> Session:
         """Read the policy, start the workers and have one of them describe the registry."""
+        started = time.time_ns()
         _refuse_unknown_checks(options.checks)
         backend = backend_of(options.backend)
         if options.coverage and backend != "cpu":
             raise OpcheckError(f"--coverage records interpreted kernels, and on {backend} none is; give --backend cpu")
         options = sanitizing(options, backend)
+        # A run under sanitizers says nothing of what the op computes.
+        store = Store(options.evidence, named=True) if options.evidence and not options.sanitize else None
         path = (options.registry or find()).resolve()
         policy = load(path, limits_by_check())
         payload = {
@@ -82,6 +95,7 @@ class Session:
             "backend": backend,
             "level": options.level,
             "coverage": options.coverage,
+            "watch": store is not None,
             "sanitize": {"tools": list(options.sanitize), "seconds": options.timeout},
         }
         pool = Pool(
@@ -100,7 +114,7 @@ class Session:
             pool.close()
             raise
         return cls(options=options, policy=policy, backend=backend, pool=pool, registry=registry,
-                   payload=payload, skip=skip)  # fmt: skip
+                   payload=payload, skip=skip, store=store, started=started)  # fmt: skip
 
     def close(self) -> None:
         """End the workers."""
@@ -137,14 +151,15 @@ class Session:
             # A module that does not import takes its ops with it: that, not the name, is what to mend.
             raise UnknownOp("\n".join((str(error), *self.problems))) from None
 
-    def plan(self) -> dict[str, Plan]:
-        """Return the plan of every selected op."""
+    def plan(self, answered: Collection[str] = ()) -> dict[str, Plan]:
+        """Return the plan of every selected op that is not answered for already."""
         if self.options.cases:
             return self._given_cases()
         wanted = matcher(self.options.keyword)
-        self._learn(self.ops)
+        ops = tuple(name for name in self.ops if name not in answered)
+        self._learn(ops)
         plans = {}
-        for name in self.ops:
+        for name in ops:
             plan = plan_cases(
                 self.policy.ops[name],
                 level=self.options.level,
@@ -197,32 +212,44 @@ class Session:
 
     def audit(self, progress: Progress) -> AuditReport:
         """Audit the selected ops; Ctrl-C ends it early and keeps what was finished."""
-        plans = self.plan()
         checks = self.options.checks or tuple(all_checks())
+        recorder = self._recorder(checks)
+        answered = recorder.answered(self.ops) if recorder else {}
+        if answered:
+            self.notes.append(told([item.line for item in answered.values()], len(self.ops) - len(answered)))
+        plans = self.plan(answered)
         building = self._building(plans, checks)
         if set(checks) == {COMPILE}:
             plans = building
         built: dict[str, CaseReport] = {}
         done: dict[str, list[CaseReport]] = {name: [] for name in plans}
         today = datetime.date.today()
-        used: set[Waiver] = set()
+        used: dict[str, set[Waiver]] = {name: set() for name in plans}
+        made = {name: answer.report for name, answer in answered.items()}
         total = sum(len(plan.cases) for plan in plans.values())
         progress.planned(total + sum(len(plan.cases) for plan in building.values()))
         complete = True
         covered = Covered(self.registry.kernels)
+        heard = recorder.heard if recorder else _ignore
         try:
             for _, case in build_cases(
-                building, backend=self.backend, workers=self.options.workers, skip=self.skip, payload=self.payload
-            ):
+                building, backend=self.backend, workers=self.options.workers, skip=self.skip, payload=self.payload,
+                heard=heard,
+            ):  # fmt: skip
                 built[case.id] = case
                 progress.finished(case)
             here = tuple(name for name in checks if name != COMPILE)
             for op, case in run_cases(
-                self.pool, plans, checks=here, skip=self.skip, timeout=self.options.timeout, covered=covered.add
-            ):
-                case = apply_waivers(op, merged(case, built.get(case.id)), self.policy.waivers, today, used)
+                self.pool, plans, checks=here, skip=self.skip, timeout=self.options.timeout, covered=covered.add,
+                heard=heard,
+            ):  # fmt: skip
+                case = apply_waivers(op, merged(case, built.get(case.id)), self.policy.waivers, today, used[op])
                 done[op].append(case)
                 progress.finished(case)
+                if recorder and len(done[op]) == len(plans[op].cases):
+                    made[op] = self._report(op, plans[op], done[op])
+                    reached = covered.of(op) if self.options.coverage else {}
+                    recorder.finish(made[op], waivers=used[op], unlearnt=self.unlearnt.get(op, ""), reached=reached)
                 if self.options.exitfirst and case.verdict not in self.policy.gate.accept:
                     break
         except KeyboardInterrupt:
@@ -230,14 +257,10 @@ class Session:
         finally:
             progress.close()
         problems = self.problems
-        problems += waiver_problems(self.policy.waivers, today, used, whole=self._whole and complete)
-        reports = tuple(
-            op_report(
-                self.policy.ops[name], plans[name], done[name], about=self.registry.ops[name],
-                device=self.registry.environment["device"], whole=self._whole,
-            )
-            for name in plans
-        )  # fmt: skip
+        covering = {waiver for waivers in used.values() for waiver in waivers}
+        problems += waiver_problems(self.policy.waivers, today, covering, whole=self._whole and complete)
+        made |= {name: self._report(name, plans[name], done[name]) for name in plans if name not in made}
+        reports = tuple(made[name] for name in ([op for op in self.ops if op in made] if answered else plans))
         kernels = covered.kernels(whole=self._every_op) if self.options.coverage else None
         if kernels is not None and complete and not self._narrowed:
             problems += shortfalls(kernels, self.policy, plans, whole=self._every_op)
@@ -253,6 +276,20 @@ class Session:
             level=self.options.level,
             kernels=kernels,
         )
+
+    def _report(self, name: str, plan: Plan, cases: Sequence[CaseReport]) -> OpReport:
+        return op_report(
+            self.policy.ops[name], plan, cases, about=self.registry.ops[name],
+            device=self.registry.environment["device"], whole=not self._narrowed,
+        )  # fmt: skip
+
+    def _recorder(self, checks: Sequence[str]) -> Recorder | None:
+        if self.store is None:
+            return None
+        return Recorder(
+            options=self.options, policy=self.policy, registry=self.registry, backend=self.backend, store=self.store,
+            started=self.started, checks=tuple(checks), narrowed=self._narrowed, notes=self.notes,
+        )  # fmt: skip
 
     def _building(self, plans: Mapping[str, Plan], checks: Sequence[str]) -> dict[str, Plan]:
         """Return of each plan the cases whose kernels are to be built.
@@ -287,6 +324,9 @@ def audit(options: Options | None = None, *, progress: Progress | None = None, *
     chosen = options or Options(**settings)
     with Session.open(chosen) as session:
         return session.audit(progress or Silent())
+
+
+def _ignore(op: str, read: Sequence[str] | None) -> None: ...
 
 
 def _refuse_unknown_checks(names: Sequence[str]) -> None:

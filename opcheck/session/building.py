@@ -7,7 +7,7 @@ no GPU. They start only where there is something to build.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -45,9 +45,15 @@ def to_build(plans: Mapping[str, Plan], policy: Policy, level: Level) -> dict[st
 
 
 def build_cases(
-    plans: Mapping[str, Plan], *, backend: str, workers: int, skip: Sequence[str], payload: Mapping[str, Any]
+    plans: Mapping[str, Plan],
+    *,
+    backend: str,
+    workers: int,
+    skip: Sequence[str],
+    payload: Mapping[str, Any],
+    heard: Callable[[str, Sequence[str] | None], None] = lambda op, read: None,
 ) -> Iterator[tuple[str, CaseReport]]:
-    """Yield each case's report of the check `compile`, with its op."""
+    """Yield each case's report of the check `compile`, with its op; `heard` is as `run_cases` has it."""
     if not plans:
         return
     cores = os.cpu_count() or 1
@@ -60,7 +66,7 @@ def build_cases(
         timeout=TIMEOUT,
         payload=payload,
     ) as pool:
-        yield from run_cases(pool, plans, checks=(COMPILE,), skip=skip, timeout=TIMEOUT, size=1)
+        yield from run_cases(pool, plans, checks=(COMPILE,), skip=skip, timeout=TIMEOUT, heard=heard, size=1)
 
 
 def merged(case: CaseReport, built: CaseReport | None) -> CaseReport:

@@ -42,3 +42,9 @@ class Covered:
             merged(replace(item, file=short(item.file)), self._ran.get(item.key, ()))
             for item in sorted(chosen, key=lambda item: (item.file, item.line, item.name))
         )
+
+    def of(self, op: str) -> dict[str, str]:
+        """Return in words what has been reached of the kernels that an op launches."""
+        kernels = [item for item in self.kernels(whole=False) if op in item.ops]
+        lines = f"{sum(item.reached for item in kernels)} of {sum(item.lines for item in kernels)}"
+        return {"kernel lines": lines} if kernels else {}

@@ -18,6 +18,7 @@ class Registry:
 
     Attributes:
         kernels: Every `@triton.jit` function in them, where it is recorded what is reached of those.
+        rests: What each op and the registry itself rest on, where that is watched; see `opcheck.run.resting`.
     """
 
     ops: Mapping[str, Mapping[str, Any]]
@@ -25,6 +26,7 @@ class Registry:
     refused: Mapping[str, str]
     environment: Mapping[str, str]
     kernels: tuple[Source, ...] = ()
+    rests: Mapping[str, Any] | None = None
 
 
 def describe(pool: Pool, skip: list[str]) -> Registry:
@@ -51,6 +53,7 @@ def describe(pool: Pool, skip: list[str]) -> Registry:
                 refused=answer["refused"],
                 environment=answer["environment"],
                 kernels=tuple(map(source_from, answer["kernels"])),
+                rests=answer["rests"],
             )
         if not importing or importing in skip or death is None:
             raise WorkerError(f"the worker that describes the registry ended: {death.reason if death else 'no answer'}")

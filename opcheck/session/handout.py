@@ -29,6 +29,7 @@ def run_cases(
     skip: Sequence[str],
     timeout: float,
     covered: Callable[[str, Mapping[str, Any]], None] = lambda op, data: None,
+    heard: Callable[[str, Sequence[str] | None], None] = lambda op, read: None,
     size: int = SLICE,
 ) -> Iterator[tuple[str, CaseReport]]:
     """Yield each case's report as it is finished, with its op; a worker's death is its case's finding.
@@ -38,6 +39,7 @@ def run_cases(
         skip: Modules that workers must not import.
         timeout: Seconds after which the pool kills a silent worker, for the report.
         covered: Told for each case of an op, where that is recorded, what it reached of the kernels.
+        heard: Told what was read of the project for an op, and None where a worker died over it.
         size: Cases of a work item.
     """
     items = [item for name, plan in plans.items() for item in _items(name, plan, checks, skip, size)]
@@ -51,9 +53,12 @@ def run_cases(
                 yield op, case_from(data)
             case Message(body={"covered": data}):
                 covered(op, data)
+            case Message(body={"read": paths}):
+                heard(op, paths)
             case Message(body=body):
                 part.last = body
             case Died(death=death):
+                heard(op, None)
                 if not part.left:
                     continue
                 entry = part.left.pop(0)

@@ -28,7 +28,11 @@ class Silent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What to audit, and how; the fields are the command line's flags."""
+    """What to audit, and how; the fields are the command line's flags.
+
+    Attributes:
+        evidence: The file that outcomes are written to, and read from unless `fresh`; None for neither.
+    """
 
     ops: tuple[str, ...] = ()
     registry: Path | None = None
@@ -44,3 +48,5 @@ class Options:
     budget: float | None = None
     coverage: bool = False
     sanitize: tuple[str, ...] = ()
+    evidence: Path | None = None
+    fresh: bool = False
