@@ -6,6 +6,7 @@ import argparse
 import sys
 
 from opcheck.commands.audit import add_backend
+from opcheck.commands.tighten import add_tighten, tighten
 from opcheck.core.gate import ExitStatus
 from opcheck.session import Options, Session
 
@@ -13,10 +14,13 @@ from opcheck.session import Options, Session
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the flags."""
     add_backend(parser)
+    add_tighten(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print every problem, and the TOML table of each op that is not declared yet."""
+    if arguments.tighten:
+        return tighten(arguments)
     with Session.open(Options(registry=arguments.registry, backend=arguments.backend, workers=1)) as session:
         problems = session.problems
         missing = sorted(set(session.registry.ops) - set(session.policy.ops))

@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from opcheck.checks import limits_by_check
 from opcheck.core.decision import Decision, Point, status_of
-from opcheck.core.evidence import Described, Evidence, Line, intact
+from opcheck.core.evidence import Described, Evidence, Line
 from opcheck.core.kernel_coverage import COVERAGE, CoverageLimits
 from opcheck.core.policy import GatePolicy
 from opcheck.core.schema import meant
 from opcheck.errors import UnknownOp
-from opcheck.evidence.here import Here
-from opcheck.evidence.standing import sources as sources_of
 from opcheck.merge import cases, contract, evidence, limits, policies, sources, waivers
 from opcheck.merge.git import Base, described
 from opcheck.merge.reasons import Reasons
-
-OPCHECK = "opcheck"
-_SHOWN = 3  # reasons why evidence is stale
+from opcheck.merge.standing import Standing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +60,7 @@ def decide(request: Request) -> Decision:
     reasons = Reasons(base=sides.base, head=sides.head)
     code = sources.of_head(request.registry.parent, sides.head)
     gate = _stricter(sides.gate, request)
-    stale = Standing(Here(request.registry.parent), sides.document)
+    stale = Standing.of(request.registry.parent, sides.document)
     asked = evidence.Asked(ops=sides.head.ops, stale=stale, gate=gate, now=request.now)
     lines = [line for line in request.lines if isinstance(line, Evidence)]
     found = [evidence.find(op, backend, lines, asked) for op in sides.head.ops for backend in gate.backends]
@@ -100,30 +95,6 @@ def _stricter(gate: GatePolicy, request: Request) -> GatePolicy:
     ages = [age for age in (gate.max_age, request.max_age) if age is not None]
     backends = tuple(dict.fromkeys((*gate.backends, *request.require)))
     return replace(gate, backends=backends, max_age=min(ages, default=None))
-
-
-class Standing:
-    """Says why a line is not of what is here now: the project, and opcheck itself.
-
-    Versions and variables of the machine do not count: evidence of a GPU is made on another one.
-    """
-
-    def __init__(self, here: Here, document: Mapping[str, Any]) -> None:
-        self._here, self._document = here, document
-        self._known: dict[int, str] = {}
-
-    def __call__(self, line: Line) -> str:
-        if id(line) not in self._known:
-            self._known[id(line)] = self._why(line)
-        return self._known[id(line)]
-
-    def _why(self, line: Line) -> str:
-        if not intact(line):
-            return "its key is not that of its manifest: the line was edited"
-        if why := list(sources_of(line, self._here, self._document)):
-            return "; ".join(why[:_SHOWN]) + (f"; and {len(why) - _SHOWN} more" if len(why) > _SHOWN else "")
-        made, here = line.manifest.distributions.get(OPCHECK, "unknown"), self._here.version(OPCHECK)
-        return "" if made == here else f"opcheck is {here}, and was {made}"
 
 
 def _broken(lines: Iterable[Line], stale: Standing) -> list[Point]:

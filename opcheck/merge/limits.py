@@ -94,25 +94,24 @@ def _of(value: Any, dtype: str) -> Any:
     return value.of(dtype) if isinstance(value, ByWidth) else value
 
 
-def _source(base: Policy, head: Policy, check: str, op: str, dtype: str, name: str) -> Source:
-    """Return the table of head that sets a limit for an op and type."""
-    found = Source(owner=op if _sets(base, op, check, name) else "", check=check)
+def setter(policy: Policy, check: str, op: str, dtype: str, name: str) -> tuple[str, Override] | None:
+    """Return the table that sets a limit for an op and type, with its owner; None where opcheck's own number holds."""
+    found = None
     for owner in dict.fromkeys(("", op)):
         for wanted in ("", dtype):
-            for layer in _overrides(head, owner, check, wanted):
-                if name in layer.values:
-                    fresh = _fresh(layer, _tables(base, owner))
-                    found = Source(owner=owner, check=check, dtype=wanted, set=True, reason=fresh)
+            for layer in _tables(policy, owner):
+                if (layer.check, layer.dtype) == (check, wanted) and name in layer.values:
+                    found = owner, layer
     return found
 
 
-def _sets(policy: Policy, op: str, check: str, name: str) -> bool:
-    layers = _tables(policy, op) if op else ()
-    return any(layer.check == check and name in layer.values for layer in layers)
-
-
-def _overrides(policy: Policy, owner: str, check: str, dtype: str) -> list[Override]:
-    return [layer for layer in _tables(policy, owner) if layer.check == check and layer.dtype == dtype]
+def _source(base: Policy, head: Policy, check: str, op: str, dtype: str, name: str) -> Source:
+    """Return where a limit of an op and type comes from in head."""
+    if (found := setter(head, check, op, dtype, name)) is None:
+        before = setter(base, check, op, dtype, name)
+        return Source(owner=before[0] if before else "", check=check)
+    owner, layer = found
+    return Source(owner=owner, check=check, dtype=layer.dtype, set=True, reason=_fresh(layer, _tables(base, owner)))
 
 
 def _tables(policy: Policy, owner: str) -> tuple[Override, ...]:
@@ -134,10 +133,11 @@ def _point(source: Source, name: str, item: _Loosened, reasons: Reasons) -> Poin
     subject = source.owner or "*"
     change = f'[[change]] op = "{subject}", what = "{source.check}", reason = "..."'
     beside = f"a reason beside it that base has not, or {change}" if source.set else change
+    reason = source.reason or reasons.of(subject, source.check)
     return Point(
         rule="limit-loosened",
         op=source.owner,
-        sentence=f"{path} {item.told}{dtypes}{many}: looser, without a new reason",
+        sentence=f"{path} {item.told}{dtypes}{many}{'' if reason else ': looser, without a new reason'}",
         opens=f"tighten it again, or give {beside}",
-        acknowledged=source.reason or reasons.of(subject, source.check),
+        acknowledged=reason,
     )
