@@ -5,17 +5,16 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Protocol
 
-from opcheck.checks.protocol import Check, LimitsOf, Seen, Subject
-from opcheck.core.behaviour import REFUSAL
+from opcheck.checks.protocol import Check, LimitsOf, Seen, Subject, answered, compared, inapplicable
 from opcheck.core.case import Case
+from opcheck.core.depicted import Depict, Depicted, part_of, parts_of
 from opcheck.core.finding import Finding
 from opcheck.core.outcome import Compare, Compared, Outcome, Returned, Trial
-from opcheck.core.outside import outside
 from opcheck.core.policy import Policy, limits_for
 from opcheck.core.report import CaseReport, TensorRow, verdict_of
-from opcheck.core.sampling import CHECKS as SAMPLED_CHECKS
 from opcheck.core.variants import programs_of
 from opcheck.core.verdict import Verdict
 
@@ -31,7 +30,7 @@ class Executes(Protocol):
 def audit_case(subject: Subject, checks: Mapping[str, Check], policy: Policy, executor: Executes) -> CaseReport:
     """Audit one case: ask the checks what they need, run it, and ask again while their answers raise new questions."""
     started = time.perf_counter()
-    skipped = {name: why for name, check in checks.items() if (why := _inapplicable(name, check, subject))}
+    skipped = {name: why for name, check in checks.items() if (why := inapplicable(check, subject))}
     active = {name: check for name, check in checks.items() if name not in skipped}
     seen: dict[Trial, Outcome] = {}
     for _ in range(ROUNDS):
@@ -39,7 +38,7 @@ def audit_case(subject: Subject, checks: Mapping[str, Check], policy: Policy, ex
         if not wanted:
             break
         seen |= executor.execute(subject.case, wanted)
-    findings = judge(active, subject, seen, policy)
+    findings = _depicted(judge(active, subject, seen, policy), subject, seen, executor)
     return CaseReport(
         id=subject.case.id,
         verdict=verdict_of(findings),
@@ -60,13 +59,18 @@ def judge(checks: Mapping[str, Check], subject: Subject, seen: Seen, policy: Pol
     return tuple(findings)
 
 
-def _inapplicable(name: str, check: Check, subject: Subject) -> str:
-    """Return why a check has nothing to say; of a case outside of the contract only its refusal can be judged."""
-    if name != REFUSAL and outside(subject.contract, subject.case):
-        return "the case is outside of the contract: it must be refused"
-    if name not in SAMPLED_CHECKS and programs_of(subject.case.variant) is not None:
-        return f"a sample of the programs is judged by {', '.join(SAMPLED_CHECKS)}"
-    return check.applies(subject)
+def _depicted(findings: tuple[Finding, ...], subject: Subject, seen: Seen, executor: Executes) -> tuple[Finding, ...]:
+    """Give what fails its pictures, by one run more of a case that fails; what passes costs nothing."""
+    evidence = compared(seen)
+    if evidence is None or subject.contract.random or programs_of(subject.case.variant) is not None:
+        return findings
+    trial = Depict(parts=parts_of(findings, (item.tensor for item in evidence.tensors)))
+    if not trial.parts:
+        return findings
+    found = answered(executor.execute(subject.case, (trial,)), trial)
+    pictures = found.pictures if isinstance(found, Depicted) else {}
+    return tuple(replace(item, pictures=pictures.get(part, ())) if (part := part_of(item)) else item
+                 for item in findings)  # fmt: skip
 
 
 def _plan(checks: Mapping[str, Check], subject: Subject, seen: Seen, policy: Policy) -> tuple[Trial, ...]:

@@ -271,3 +271,11 @@ class TestProcess:
         said = start("audit", "bad::right", *BOTH[3:], environment={**os.environ, "PYTHONWARNINGS": "error"})
         assert (said.status, said.err) == (0, "6 of 6 cases\n")
         assert said.out.endswith("1 op, 6 cases: 1 PASS; may merge (exit 0)\n")
+
+
+@pytest.mark.usefixtures("workers")
+def test_cases_to_which_no_chosen_check_applies_are_left_out(capsys):
+    arguments = ["audit", "bad::right", "--registry", REGISTRY, *FEW, "--co"]
+    assert main([*arguments, "--level", "full", "--check", "stress"]) == 0
+    assert capsys.readouterr().out.split() == [RIGHT.format("normal")]
+    assert main([*arguments, "--check", "stress"]) == 5

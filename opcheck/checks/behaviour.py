@@ -19,9 +19,9 @@ def judged(item: Different, errors: OracleError | None, limits: GateLimits) -> t
     if of:
         when = f"{when}, {measured.tensor}"
     said = f"{when}: " if when else ""
-    if measured.exact or measured.misplaced or not measured.judged:
+    if measured.exact or measured.misplaced or measured.unequal or not measured.judged:
         wrong = bool(measured.unequal or measured.misplaced)
-        detail = "NaN, Inf or integers differ from golden's" if wrong else "as golden"
+        detail = "NaN, Inf, integers or numbers of a grid differ from golden's" if wrong else "as golden"
         return (Verdict.FAIL if wrong else Verdict.PASS), f"{said}{detail}"
     gate = threshold_of(measured, errors, limits)
     figures = f"{said}measured {measured.target_error:.1e}, allowed {gate.value:.1e} ({gate.parts})"

@@ -7,7 +7,12 @@ from typing import ClassVar
 
 from opcheck.checks.gate import GateLimits, place, seeds_for, sibling_errors, threshold_of
 from opcheck.checks.protocol import Control, LimitsOf, Seen, Subject, against_golden, answered, compared, example
-from opcheck.checks.without_gate import condition_number, judged_without_gate, wanted_without_gate
+from opcheck.checks.without_gate import (
+    condition_number,
+    judged_without_gate,
+    pictures_without_gate,
+    wanted_without_gate,
+)  # fmt: skip
 from opcheck.core.conditioning import Condition, Conditioned, Errors, Kappa
 from opcheck.core.finding import Finding
 from opcheck.core.laws import Threshold
@@ -23,6 +28,7 @@ from opcheck.core.outcome import (
     Siblings,
     Trial,
 )  # fmt: skip
+from opcheck.core.pictures import Picture
 from opcheck.core.policy import Existing
 from opcheck.core.verdict import Verdict
 
@@ -59,7 +65,7 @@ class Numerics:
             if item.target_error <= gate.absolute_floor:
                 continue
             if not gate.gate_valid:
-                wanted += wanted_without_gate(item, gate)
+                wanted += wanted_without_gate(item, gate, subject.case)
             elif item.target_error > gate.value:
                 wanted.append(Locate(tensor=item.tensor, threshold=gate.value))
         return tuple(dict.fromkeys(wanted))
@@ -76,9 +82,10 @@ class Numerics:
 
     def _judge(self, subject: Subject, item: Measured, gate: Threshold, seen: Seen) -> Finding:
         existing = subject.contract.existing.get(item.dtype)
-        looks_like = ""
+        looks_like, pictures = "", tuple[Picture, ...]()
         if not gate.gate_valid and item.target_error > gate.absolute_floor:
-            verdict, detail = judged_without_gate(item, gate, seen)
+            verdict, detail = judged_without_gate(item, gate, subject.case, seen)
+            pictures = pictures_without_gate(item, gate, seen)
         elif item.target_error <= gate.value:
             verdict = Verdict.PASS
             detail = f"measured {item.target_error:.1e}, allowed {gate.value:.1e} ({gate.parts})"
@@ -88,14 +95,14 @@ class Numerics:
             detail = f"measured {item.target_error:.1e}, allowed {gate.value:.1e} ({gate.parts}), {_worst(item)}"
             if isinstance(located, Located):
                 detail += f"; {located.where}"
-                looks_like = located.looks_like
+                looks_like, pictures = located.looks_like, located.pictures
         if existing is not None:
             verdict, detail = _with_existing(verdict, detail, item, existing)
         factor = f"{gate.fudge_factor:g}x"
         law = f"The target is at most {factor} as far from golden as the reference is, plus the rounding floor."
         return Finding(
             check=self.name, tensor=item.tensor, verdict=verdict, law=law, detail=detail, looks_like=looks_like,
-            numbers={**_numbers(item, gate), **condition_number(item, gate, seen)},
+            numbers={**_numbers(item, gate), **condition_number(item, gate, seen)}, pictures=pictures,
         )  # fmt: skip
 
     def controls(self) -> tuple[Control, ...]:

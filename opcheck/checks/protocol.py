@@ -6,12 +6,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from opcheck.core.behaviour import REFUSAL
 from opcheck.core.case import Case, Dims
 from opcheck.core.draws import RANDOMNESS
 from opcheck.core.finding import Finding
 from opcheck.core.outcome import Compare, Compared, Crashed, Evidence, Outcome, Raised, Returned, TimedOut, Trial
+from opcheck.core.outside import outside
 from opcheck.core.policy import Contract, Level
+from opcheck.core.sampling import CHECKS as SAMPLED_CHECKS
 from opcheck.core.sanitizer import Sanitize
+from opcheck.core.variants import programs_of
 from opcheck.core.verdict import Verdict
 
 Seen = Mapping[Trial, Outcome]
@@ -102,6 +106,15 @@ def broken(seen: Seen, trial: Trial) -> Raised | Crashed | TimedOut | None:
 def against_golden(subject: Subject) -> str:
     """Return why no value of an op can be compared with golden's one to one, empty where it can."""
     return f"the op is declared random: the check {RANDOMNESS} judges its values" if subject.contract.random else ""
+
+
+def inapplicable(check: Check, subject: Subject) -> str:
+    """Return why a check has nothing to say, `""` where it has; outside of the contract only refusals are judged."""
+    if check.name != REFUSAL and outside(subject.contract, subject.case):
+        return "the case is outside of the contract: it must be refused"
+    if check.name not in SAMPLED_CHECKS and programs_of(subject.case.variant) is not None:
+        return f"a sample of the programs is judged by {', '.join(SAMPLED_CHECKS)}"
+    return check.applies(subject)
 
 
 def example(kind: Any = "normalization", dtype: str = "float32", level: Level = "standard", **dims: int) -> Subject:

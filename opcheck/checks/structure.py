@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from opcheck.checks.gate import GateLimits, place, seeds_for, sibling_errors, threshold_of
@@ -25,6 +25,9 @@ from opcheck.core.outcome import (
 )
 from opcheck.core.verdict import Verdict
 
+_GRID_LAW = (
+    "Each number is the one of the grid nearest to golden, which is not rounded; a tie goes where the reference's does."
+)
 CASE = "the case"  # the tensor of a finding about a run that did not come back
 _NO_BACKWARD = "no backward is registered: call .register_autograd, or declare the inputs under no_grad with a reason"
 
@@ -91,12 +94,13 @@ class Structure:
             # Which elements are drawn, and with them where Inf stands and what integers are, is not golden's to say.
             detail = "shape, dtype and device are the reference's; the op is declared random"
             return Finding(check=self.name, tensor=item.tensor, verdict=found, law=self.law, detail=detail)
-        if item.unequal:
-            found = Verdict.FAIL
-            detail = f"{item.unequal} of {item.numel} integers differ, the first {place(item.worst[0])}"
-        elif item.misplaced:
+        looks_like = ""
+        if item.misplaced:
             found = Verdict.FAIL
             detail = "; ".join(f"{bad.kind}: {bad.count} of {item.numel}, {place(bad.first)}" for bad in item.misplaced)
+        elif item.unequal:
+            found = Verdict.FAIL
+            detail, looks_like = _unequal(item)
         elif not item.exact and (item.overflow_gap or item.held):
             gate = threshold_of(item, sibling_errors(seen, evidence, subject.case, item.tensor), limits(item.dtype))
             if item.overflow_gap > gate.value and item.overflow_at is not None:
@@ -114,7 +118,10 @@ class Structure:
         if found is Verdict.PASS and (item.void or item.alike):
             found = Verdict.PASS_WITH_LIMITATIONS
             detail = _limitation(item)
-        return Finding(check=self.name, tensor=item.tensor, verdict=found, law=self.law, detail=detail)
+        law = _GRID_LAW if item.grid else self.law
+        return Finding(
+            check=self.name, tensor=item.tensor, verdict=found, law=law, detail=detail, looks_like=looks_like
+        )
 
     def controls(self) -> tuple[Control, ...]:
         finite = Element(index=(2, 128), golden=1.0, reference=1.0, target=math.nan)
@@ -122,6 +129,9 @@ class Structure:
         right = Measured(tensor="out", dtype="float32", shape=(3, 129), judged=387, scale=1.0)
         wrong = Measured(tensor="out", dtype="float32", shape=(3, 129), judged=387, scale=1.0, misplaced=(lost,))
         void = Measured(tensor="grad x", dtype="float32", shape=(3, 129), judged=380, scale=1.0, void=7)
+        tie = Element(index=(0, 1), golden=2.5, reference=2.0, target=3.0)
+        grid = Measured(tensor="out", dtype="int8", shape=(3, 129), judged=387, grid=True)
+        tied = replace(grid, unequal=1, ties=1, worst=(tie,))
         shape = Misfit(tensor="out", problem="shape [3, 128] should be [3, 129]")
         died = Crashed(role="target", reason="was killed by SIGSEGV")
         dead_golden = Crashed(role="golden", reason="was killed by SIGSEGV")
@@ -129,6 +139,8 @@ class Structure:
             ("finite where golden is finite", Verdict.PASS, Returned(evidence=Compared(tensors=(right,)))),
             ("NaN where golden is finite", Verdict.FAIL, Returned(evidence=Compared(tensors=(wrong,)))),
             ("golden is NaN", Verdict.PASS_WITH_LIMITATIONS, Returned(evidence=Compared(tensors=(void,)))),
+            ("every number the nearest of its grid", Verdict.PASS, Returned(evidence=Compared(tensors=(grid,)))),
+            ("a tie rounded away from zero", Verdict.FAIL, Returned(evidence=Compared(tensors=(tied,)))),
             ("wrong shape", Verdict.FAIL, Returned(evidence=Compared(tensors=(), misfits=(shape,)))),
             ("the target dies", Verdict.FAIL, died),
             ("golden dies", Verdict.INCONCLUSIVE, dead_golden),
@@ -137,6 +149,17 @@ class Structure:
             Control(name=name, expect=expect, seen={Compare(): outcome}, subject=example())
             for name, expect, outcome in cases
         )
+
+
+def _unequal(item: Measured) -> tuple[str, str]:
+    """Say which integers or numbers of a grid are wrong, and what that looks like."""
+    first = place(item.worst[0])
+    if not item.grid:
+        return f"{item.unequal} of {item.numel} integers differ, the first {first}", ""
+    detail = f"{item.unequal} of {item.numel} are not the nearest number of the grid, the first {first}"
+    if item.ties < item.unequal:
+        return detail, ""
+    return f"{detail}; all are ties", "ties that are rounded away from zero, or up, and not to even"
 
 
 def _held_floor(item: Measured, gate: Threshold) -> float:

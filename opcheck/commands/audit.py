@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from opcheck.commands.output import add_output, prepare, targets, write
+from opcheck.commands.pictures import prepare_folder, write_pictures
 from opcheck.commands.recorded import add_evidence, answered, kept
 from opcheck.commands.streams import say, show
 from opcheck.core.case import Case
@@ -54,6 +55,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--coverage", action="store_true",
         help="also record which lines of the kernels are reached, and which states their masks have",
     )  # fmt: skip
+    parser.add_argument(
+        "--pictures", type=Path, metavar="FOLDER",
+        help="also draw what fails: error maps, histograms and slopes, one SVG file each",
+    )  # fmt: skip
     add_backend(parser)
     add_evidence(parser)
     add_output(parser)
@@ -79,8 +84,9 @@ def run(arguments: argparse.Namespace) -> int:
     _refuse_selection(arguments)
     outputs = targets(arguments)
     prepare(outputs)
+    prepare_folder(arguments.pictures)
     store = kept(arguments)
-    brief = all(item.format == "table" for item in outputs)
+    brief = arguments.pictures is None and all(item.format == "table" for item in outputs)
     report = answered(arguments, store, brief=brief) if store is not None else None
     if report is None:
         with _open(arguments, store.file if store is not None else None) as session:
@@ -90,6 +96,7 @@ def run(arguments: argparse.Namespace) -> int:
     written = write(
         report, outputs, verbosity=arguments.verbose - arguments.quiet, registry=str(arguments.registry or "")
     )
+    write_pictures(report, arguments.pictures)
     for case in _slowest(report)[: arguments.durations]:
         say(f"{case.seconds:8.2f} s  {case.id}")
     if arguments.keyword and not report.ops:

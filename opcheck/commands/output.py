@@ -8,12 +8,13 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from opcheck.commands.pictures import require
 from opcheck.commands.streams import say, show
 from opcheck.core.report import AuditReport
 from opcheck.core.schema import meant
 from opcheck.errors import OpcheckError
 
-FORMATS = ("table", "json")
+FORMATS = ("table", "json", "html")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,9 +66,11 @@ def prepare(outputs: tuple[Target, ...]) -> None:
     """Fail now, not after the audit, where a report cannot be written.
 
     Raises:
-        OpcheckError: A folder is missing, or a file cannot be written.
+        OpcheckError: A folder is missing, a file cannot be written, or a format needs what is not installed.
     """
     for item in outputs:
+        if item.format == "html":
+            require("--format html")
         if item.file is None:
             continue
         if item.file.is_dir():
@@ -117,6 +120,10 @@ def rendered(report: AuditReport, name: str, verbosity: int = 0, registry: str =
         from opcheck.render import json
 
         return json.render(report)
+    if name == "html":
+        from opcheck.render import page
+
+        return page.render(report, registry=registry)
     from opcheck.render import text
 
     return text.render(report, verbosity=verbosity, registry=registry)

@@ -11,7 +11,7 @@ from opcheck.checks import limits_by_check
 from opcheck.commands.audit import add_backend
 from opcheck.core.facts import Facts
 from opcheck.core.kernel_coverage import COVERAGE, CoverageLimits
-from opcheck.core.policy import LEVELS, ByWidth, Contract, Policy, limits_for, plain
+from opcheck.core.policy import LEVELS, ByWidth, Contract, Policy, contract_text, limits_for, plain
 from opcheck.core.tiles import observed_tiles
 from opcheck.session import Options, Session
 
@@ -32,8 +32,8 @@ def run(arguments: argparse.Namespace) -> int:
         for name, plan in session.plan().items():
             contract, facts = session.policy.ops[name], session.registry.ops[name]
             print(f"{name}\n  schema      {facts['schema']}\n  registered  {facts['place']}")
-            for line in _contract(contract):
-                print(f"  {line}")
+            for key, text in contract_text(contract).items():
+                print(f"  {key:<11} {text}")
             for line in _observed(session.facts.get(name, Facts()), contract):
                 print(f"  {line}")
             for line in _limits(session.policy, contract):
@@ -44,14 +44,6 @@ def run(arguments: argparse.Namespace) -> int:
             for gap in plan.not_covered:
                 print(f"  not covered {gap}")
     return 0
-
-
-def _contract(contract: Contract) -> Iterator[str]:
-    for item in dataclasses.fields(contract):
-        value = getattr(contract, item.name)
-        if item.name in ("name", "overrides") or value in ((), {}, ""):
-            continue
-        yield f"{item.name:<11} {_text(value)}"
 
 
 def _observed(facts: Facts, contract: Contract) -> Iterator[str]:
@@ -72,11 +64,3 @@ def _limits(policy: Policy, contract: Contract) -> Iterator[str]:
 
 def _number(value: Any, dtype: str) -> str:
     return plain(value.of(dtype) if isinstance(value, ByWidth) else value)
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, dict) or hasattr(value, "items"):
-        return ", ".join(f"{key} = {_text(item)}" for key, item in value.items())
-    if isinstance(value, tuple):
-        return ", ".join(_text(item) for item in value)
-    return str(value)

@@ -13,6 +13,7 @@ from statistics import fmean, stdev
 from typing import Literal
 
 from opcheck.core.measured import Index
+from opcheck.core.pictures import Picture, Slope
 from opcheck.core.proportions import student
 from opcheck.core.verdict import Verdict
 
@@ -64,6 +65,14 @@ class Kappa:
     perturbed: float = math.nan
     unit: float = 0.0
     problem: str = ""
+
+    @property
+    def excuses(self) -> float:
+        """The larger of the two estimates: where a result always cancels, its derivatives do, and are noise as it is.
+
+        At a kink with the derivative 0 there is but one, and that excuses nothing.
+        """
+        return self.value * self.perturbed if AGREE < self.perturbed < math.inf else self.value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,6 +155,7 @@ class Conditioned:
         samples: Elements over all seeds.
         terms: Terms of each element's sum, 0 where they are not known.
         growth: None where it was not measured.
+        pictures: The errors on the first seed, and all of them counted.
     """
 
     tensor: str
@@ -156,6 +166,24 @@ class Conditioned:
     target: Errors
     terms: int = 0
     growth: Growth | None = None
+    pictures: tuple[Picture, ...] = ()
+
+    @property
+    def every_picture(self) -> tuple[Picture, ...]:
+        """Its pictures, and how the errors grow where that was measured."""
+        return (*self.pictures, slope_picture(self.growth)) if self.growth is not None else self.pictures
+
+
+def slope_picture(growth: Growth) -> Slope:
+    """Return what is drawn of errors at several lengths."""
+    known = not any(math.isnan(item.kappa) for item in growth.points)
+    return Slope(
+        dim=growth.dim, over="sum |t|" if known else "", lengths=tuple(item.length for item in growth.points),
+        target=tuple(item.target for item in growth.points),
+        reference=tuple(item.reference for item in growth.points),
+        target_exponent=growth.target, reference_exponent=growth.reference,
+        excess=growth.excess, uncertainty=growth.uncertainty,
+    )  # fmt: skip
 
 
 def decide(found: Conditioned, *, most_rms: float) -> tuple[Verdict, str]:
@@ -226,9 +254,9 @@ def _inexcusable(found: Conditioned) -> str:
     if math.isinf(kappa.value):
         return "" if kappa.of == "terms" or kappa.perturbed <= AGREE else "golden is 0 there, at a kink"
     roundings = max(EXCUSED, 4 * math.sqrt(found.terms))
-    if kappa.quotient > roundings * kappa.value * kappa.unit:
+    if kappa.quotient > roundings * kappa.excuses * kappa.unit:
         return (
-            f"a condition number of {kappa.value:.1e} does not explain that the reference is {kappa.quotient:.0%} off; "
+            f"a condition number of {kappa.excuses:.1e} does not explain that the reference is {kappa.quotient:.0%} off; "
             f"mend the reference, or golden"
         )
     return ""

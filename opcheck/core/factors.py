@@ -44,11 +44,11 @@ def dtypes(contract: Contract, refused: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def families(contract: Contract, facts: Facts, level: Level) -> tuple[str, ...]:
-    """Return the families of values that the op's kind, and the kinds of input that it draws, are audited with."""
+    """Return the families of values of the op's kind and contract that fill one of the kinds of input it draws."""
     draws = {item.kind for item in facts.inputs.values()} or FLOAT
     # What becomes of a NaN or an Inf that is dropped, nobody promises: 0, or what 0 times it is.
     finite_only = bool(contract.nonfinite_undefined) or contract.random
-    found = families_for(contract.kind, finite_only=finite_only, level=level, draws=draws)
+    found = families_for(contract.kind, finite_only=finite_only, level=level, draws=draws, beside=contract.values)
     return tuple(item.name for item in found)
 
 

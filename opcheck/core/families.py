@@ -115,6 +115,10 @@ FAMILIES: tuple[Family, ...] = (
         bug="Halfway between integers (the later tensors are 1, the largest is 127): the same for a rounding to int8.",
     ),
     Family(
+        name="half_steps_fp8", kinds=("quantize",),
+        bug="Halfway between numbers of float8_e4m3fn (the later tensors are 1, the largest is 448): the same for fp8.",
+    ),
+    Family(
         name="near_overflow", kinds=("elementwise", "gather", "quantize"), first_only=True,
         bug="Around a fifth of the largest value (2^-14 of that beyond float16): an intermediate that overflows.",
     ),
@@ -180,7 +184,12 @@ def family(name: str) -> Family | None:
 
 
 def families_for(
-    kind: str, *, finite_only: bool, level: Level = "standard", draws: Collection[str] = FLOAT
+    kind: str,
+    *,
+    finite_only: bool,
+    level: Level = "standard",
+    draws: Collection[str] = FLOAT,
+    beside: Collection[str] = (),
 ) -> tuple[Family, ...]:
     """Return the families that an op is audited with, the ordinary one first, then those of the quick level.
 
@@ -188,13 +197,14 @@ def families_for(
         kind: The op's kind.
         finite_only: Whether NaN and Inf are outside of its contract.
         draws: Kinds of input that its samples draw.
+        beside: Names of families that the op gets though its kind does not.
     """
     found = [
         item
         for item in FAMILIES
         if item.name == "normal"
         or (
-            kind in item.kinds
+            (kind in item.kinds or item.name in beside)
             and (item.finite or not finite_only)
             and (item.quick or level != "quick")
             and not set(item.fills).isdisjoint(draws)

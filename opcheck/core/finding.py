@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from opcheck.core.pictures import Picture
 from opcheck.core.verdict import Verdict
 
 
@@ -22,6 +23,7 @@ class Finding:
         numbers: Figures for the table and for machines, by name.
         waived: The reason of the waiver that covers it.
         not_covered: What the check could not try here, and why.
+        pictures: What the errors look like, of a tensor that is not simply right.
     """
 
     check: str
@@ -33,3 +35,4 @@ class Finding:
     numbers: Mapping[str, float] = field(default_factory=dict)
     waived: str = ""
     not_covered: tuple[str, ...] = ()
+    pictures: tuple[Picture, ...] = ()

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from opcheck.core.formats import FORMATS, Format, format_of, ulp_scalar
 
-__all__ = ["FORMATS", "Format", "format_of", "round_to", "ulp", "ulp_scalar", "upcast_exact"]
+__all__ = ["FORMATS", "Format", "finite", "format_of", "round_to", "ulp", "ulp_scalar", "upcast_exact"]
 
 # Layout of a float64: 52 stored fraction bits below 11 exponent bits, which are biased by 1023.
 _FRACTION_BITS: Final = 52
@@ -62,6 +62,11 @@ def upcast_exact(t: Tensor) -> Tensor:
     if t.is_complex():
         raise TypeError(f"upcast_exact takes real tensors, not {t.dtype}; convert with torch.view_as_real first")
     return t.detach().to(torch.float64)
+
+
+def finite(t: Tensor) -> Tensor:
+    """Say of each element of a floating-point tensor `[*S]` whether it is finite; torch cannot of 8-bit floats."""
+    return (t.to(torch.float32) if t.dtype.itemsize == 1 else t).isfinite()
 
 
 def _exponent_field(g: Tensor) -> Tensor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -12,6 +13,7 @@ from opcheck.core.bias import bias_of
 from opcheck.core.fibres import slices_of
 from opcheck.core.floats import round_to, ulp, upcast_exact
 from opcheck.core.formats import Format, format_of
+from opcheck.core.grid import Misrounded, has_grid, misrounded
 from opcheck.core.measured import Disorder, Element, Measured, Misplaced
 from opcheck.core.outcome import OracleError
 from opcheck.core.policy import Existing, Overflow
@@ -30,6 +32,8 @@ def measure(
     inputs_finite: bool = True,
     overflow: Overflow = "ieee",
     existing: Existing | None = None,
+    quantized: bool = False,
+    steady: Tensor | None = None,
 ) -> Measured:
     """Measure how far `target` and `reference` are from `golden`.
 
@@ -41,10 +45,15 @@ def measure(
         gradient: Whether it is a gradient; a NaN of golden is void there when `inputs_finite`.
         overflow: What the op promises for results beyond the largest value of the element type.
         existing: A tolerance declared beside the gate.
+        quantized: Whether golden is the unrounded value in units of a grid, of which target is to be the nearest number.
+        steady: Golden with every inexact step off by a rounding of float32: which ties are ties in float32 too.
 
     Source:
         Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., sections 1.2 and 2.1, for errors and ulps.
     """
+    on_grid = quantized and golden.dtype.is_floating_point and has_grid(target.dtype)
+    if on_grid and not target.dtype.is_floating_point:
+        return _measure_integers(tensor, target, reference, golden, steady)
     if not target.dtype.is_floating_point:
         return _measure_exact(tensor, target, reference, golden)
     fmt = format_of(target.dtype)
@@ -59,6 +68,9 @@ def measure(
     if not t.numel():
         return plain
     plain = _with_disorder(plain, trio, fmt, overflow, void_allowed=gradient and inputs_finite)
+    if on_grid:
+        found = misrounded(t, f, g, target.dtype, overflow=overflow, steady=_flat(steady))
+        plain = replace(plain, **_off_grid(found, trio))
     if not plain.judged:
         return plain
     error_t, error_f = _where(compared, (t - g).abs()), _where(judged, (f - g).abs())
@@ -79,7 +91,8 @@ def measure(
         slices=slices_of(error_t, error_f, _where(judged, g.abs()), shape, fmt, scale),
         bias=bias_of(t, g, trio.r, step, compared, fmt, shape[-1] if shape else 1),
         reference_bias=bias_of(f, g, trio.r, step, judged, fmt),
-        worst=tuple(trio.element(int(at)) for at, error in zip(top.indices, top.values, strict=True) if error > 0),
+        worst=plain.worst
+        or tuple(trio.element(int(at)) for at, error in zip(top.indices, top.values, strict=True) if error > 0),
     )
 
 
@@ -230,6 +243,30 @@ def _measure_exact(tensor: str, target: Tensor, reference: Tensor, golden: Tenso
         worst=tuple(trio.element(int(at)) for at in places),
         digest=digest_of(target),
     )
+
+
+def _measure_integers(
+    tensor: str, target: Tensor, reference: Tensor, golden: Tensor, steady: Tensor | None
+) -> Measured:
+    """Hold integers to the value that golden has before it is rounded; where golden is NaN there is no answer."""
+    t, f, g = (upcast_exact(item.detach()).reshape(-1) for item in (target, reference, golden))
+    plain = Measured(
+        tensor=tensor, dtype=dtype_name(target.dtype), shape=tuple(target.shape), judged=int((~g.isnan()).sum()),
+        digest=digest_of(target),
+    )  # fmt: skip
+    found = misrounded(t, f, g, target.dtype, overflow="saturate", steady=_flat(steady))
+    return replace(plain, **_off_grid(found, _Trio(t, f, g, g, plain.shape)))
+
+
+def _off_grid(found: Misrounded, trio: _Trio) -> dict[str, Any]:
+    """Return what `Measured` says of a grid: how many elements are wrong, and which come first."""
+    places = found.wrong.nonzero().reshape(-1)[:WORST_KEPT]
+    worst = tuple(trio.element(int(at)) for at in places)
+    return {"grid": True, "unequal": int(found.wrong.sum()), "ties": int(found.tied.sum()), "worst": worst}
+
+
+def _flat(steady: Tensor | None) -> Tensor | None:
+    return None if steady is None else upcast_exact(steady.detach()).reshape(-1)
 
 
 def _where(mask: Tensor, values: Tensor) -> Tensor:

@@ -97,7 +97,8 @@ class Measured:
         misplaced: NaN and Inf that are not where golden has them.
         void: Gradient elements for which golden is NaN although every input is finite.
         alike: Elements where target and reference are alike not finite and golden is finite.
-        unequal: For integers and booleans, the elements that differ.
+        unequal: For integers and booleans, the elements that differ; on a grid, those that are not its nearest number.
+        grid: Whether it is a quantization, judged as numbers of its grid; `ties` of the unequal ones are ties.
         max_ulp, reference_max_ulp: Largest error in units of `ulp(golden)`; `max_ulp_at` is the place of the first.
         existing_excess: Largest `|target - golden| / (atol + rtol |golden|)` where a tolerance is declared.
         decoy, decoy_distance: The wrong answer nearest to golden (an input, another gradient), and how far it is.
@@ -122,6 +123,8 @@ class Measured:
     void: int = 0
     alike: int = 0
     unequal: int = 0
+    grid: bool = False
+    ties: int = 0
     max_ulp: float = 0.0
     reference_max_ulp: float = 0.0
     max_ulp_at: Element | None = None

@@ -20,12 +20,14 @@ from opcheck.core.behaviour import (
 from opcheck.core.building import Build, Built
 from opcheck.core.composition import Composed
 from opcheck.core.conditioning import Condition, Conditioned
+from opcheck.core.depicted import Depict, Depicted
 from opcheck.core.draws import Drawing, Draws
 from opcheck.core.forms import Faked, FakeRun, Form
 from opcheck.core.guards import Banded, Guarded
 from opcheck.core.measured import Element, Measured
 from opcheck.core.memory import Observe, Observed
 from opcheck.core.oracle import Examine, Examined
+from opcheck.core.pictures import Picture
 from opcheck.core.sanitizer import Sanitize, Sanitized
 from opcheck.core.stress import Endured, Stressed
 
@@ -82,7 +84,7 @@ class Elementwise:
 _Behavioural = Draws | Refuse | SavedTensors | Backwards | DoubleBackward | Autocast | Composed | Stressed
 _Numerical = Compare | Siblings | Orders | Condition | Locate | Elementwise | Examine
 _Watched = Observe | Guarded | Sanitize
-Trial = _Numerical | Repeat | Registration | FakeRun | Build | _Watched | _Behavioural
+Trial = _Numerical | Repeat | Registration | FakeRun | Build | Depict | _Watched | _Behavioural
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,6 +179,7 @@ class Located:
     total: int
     where: str
     looks_like: str = ""
+    pictures: tuple[Picture, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,6 +224,7 @@ Evidence = (
     | Behaviour
     | Drawing
     | Conditioned
+    | Depicted
     | Observed
     | Banded
     | Sanitized

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -72,6 +73,7 @@ class Contract:
     tiles: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     production: tuple[Mapping[str, int], ...] = ()
     variants: tuple[Mapping[str, Any], ...] = ()
+    values: tuple[str, ...] = ()
     contiguous: Mapping[str, str] = field(default_factory=dict)
     extent: Mapping[str, str] = field(default_factory=dict)
     no_grad: Mapping[str, str] = field(default_factory=dict)
@@ -189,6 +191,22 @@ def limit(
 def looser(new: Any, old: Any, loose: str) -> bool:
     """Say whether a limit is looser than it was, by the direction that its declaration gives."""
     return bool(new > old if loose == "higher" else new < old if loose == "lower" else False)
+
+
+def contract_text(contract: Contract) -> dict[str, str]:
+    """Return what a contract says beyond its defaults, in words by field; its limits are another matter."""
+    fields = [item.name for item in dataclasses.fields(contract) if item.name not in ("name", "overrides")]
+    return {name: _text(value) for name in fields if (value := getattr(contract, name)) not in ((), {}, "")}
+
+
+def _text(value: Any) -> str:
+    if dataclasses.is_dataclass(value):
+        value = {item.name: getattr(value, item.name) for item in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} = {_text(item)}" for key, item in value.items())
+    if isinstance(value, bool):
+        return str(value).lower()
+    return ", ".join(_text(item) for item in value) if isinstance(value, tuple) else str(value)
 
 
 def plain(value: bool | float | tuple[str, ...]) -> str:

@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 
 from opcheck.core.finding import Finding
 from opcheck.core.kernel_coverage import KernelCoverage
+from opcheck.core.pictures import picture_from
 from opcheck.core.verdict import Verdict, worst
 
 SCHEMA = 1
@@ -93,7 +94,11 @@ class Coverage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpReport:
-    """One op: verdict, cases, and in words what limits the verdict and what it does not cover."""
+    """One op: verdict, cases, and in words what limits the verdict and what it does not cover.
+
+    Attributes:
+        contract: What registry.toml promises for it, in words by key.
+    """
 
     op: str
     verdict: Verdict
@@ -107,6 +112,7 @@ class OpReport:
     place: str = ""
     problems: tuple[str, ...] = ()
     coverage: Coverage = field(default_factory=Coverage)
+    contract: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def production_ready(self) -> bool:
@@ -169,8 +175,13 @@ def to_json(value: Any) -> Any:
 def finding_from(data: Mapping[str, Any]) -> Finding:
     """Read a finding back from JSON; the inverse of `to_json`."""
     numbers = {key: float(value) for key, value in data["numbers"].items()}
-    missing = tuple(data["not_covered"])
-    return Finding(**{**data, "verdict": Verdict(data["verdict"]), "numbers": numbers, "not_covered": missing})
+    read = {
+        "verdict": Verdict(data["verdict"]),
+        "numbers": numbers,
+        "not_covered": tuple(data["not_covered"]),
+        "pictures": tuple(picture_from(item) for item in data["pictures"]),
+    }
+    return Finding(**{**data, **read})
 
 
 def case_from(data: Mapping[str, Any]) -> CaseReport:

@@ -81,6 +81,8 @@ def _schema(hint: Any, definitions: dict[str, Any]) -> Mapping[str, Any]:
         return {"type": "array", "items": dict(_schema(get_args(hint)[0], definitions))}
     if isinstance(hint, type) and (issubclass(hint, Enum) or dataclasses.is_dataclass(hint)):
         return _shared(hint, definitions)
+    if get_origin(hint) is UnionType and all(dataclasses.is_dataclass(part) for part in get_args(hint)):
+        return {"anyOf": [dict(_schema(part, definitions)) for part in get_args(hint)]}
     raise TypeError(
         f"{hint} has no place in a report; it should be str, bool, int, float, a Literal, an Enum, a dataclass, "
         f"a Mapping from str to one of them, or a tuple of any number of one of them"

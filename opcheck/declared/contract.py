@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, get_args
 
+from opcheck.core.families import FAMILIES
 from opcheck.core.policy import DTYPES, KINDS, Contract, Existing, Overflow, Override, Unsupported
 from opcheck.core.schema import Boolean, Integer, ListOf, MapOf, Number, OneOf, Problems, Record, Shape, Text, join
 from opcheck.declared import dims
@@ -58,6 +59,11 @@ OPTIONAL: dict[str, Shape] = {
     "variants": ListOf(
         doc="Combinations of argument values beside the sample's.",
         item=MapOf(key=ARGUMENT, item=_SCALAR, least=1),
+        unique=True,
+    ),
+    "values": ListOf(
+        doc="Families of values that the op is audited with beside those of its kind; docs/cases.md has them.",
+        item=Text(choices=tuple(item.name for item in FAMILIES)),
         unique=True,
     ),
     "contiguous": ARGUMENT_REASONS.about("Parameters that must be contiguous, with why; a strided one must raise."),

@@ -52,7 +52,7 @@ def narrowed(base: Contract, head: Contract) -> Iterator[Narrowed]:
 
 def _lost(base: Contract, head: Contract) -> Iterator[Narrowed]:
     """Yield the items of lists that head lacks: each is a family of cases that no audit runs any more."""
-    for key in ("dtypes", "mixed", "dims", "variants", "production", "reduces", "empty"):
+    for key in ("dtypes", "mixed", "dims", "variants", "production", "values", "reduces", "empty"):
         kept = getattr(head, key)
         if gone := [item for item in getattr(base, key) if item not in kept]:
             yield _gone(key, gone)

@@ -102,7 +102,7 @@ def faults(line: Evidence, backend: str, asked: Asked) -> Iterator[Fault]:
     if not line.whole:
         sentence = f"{whose} is of a part of its cases or checks (-k, --case, --check, -x, or interrupted)"
         yield Fault(rule="evidence-partial", sentence=sentence)
-    elif LEVELS.index(line.level) < LEVELS.index(asked.gate.level):
+    elif line.level not in LEVELS[LEVELS.index(asked.gate.level) :]:
         sentence = f"{whose} is of level {line.level}; the merge needs {asked.gate.level}"
         yield Fault(rule="evidence-partial", sentence=sentence)
     if what := asked.stale(line):
@@ -158,7 +158,7 @@ def _said(line: Evidence, in_force: set[str], asked: Asked) -> Iterator[Point]:
     if not line.cases:
         yield Point(rule="no-cases", op=line.op, sentence=f"{whose}: no case was audited", opens=again)
         return
-    if Verdict(line.verdict) not in asked.gate.accept:
+    if line.verdict not in map(str, asked.gate.accept):
         why = f": {line.problems[0]}" if line.problems else ""
         opens = f"mend it and {again}"
         if line.verdict == str(Verdict.INCONCLUSIVE):

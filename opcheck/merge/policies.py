@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from opcheck.core.policy import GatePolicy, Policy
-from opcheck.declared import policy_of
+from opcheck.core.schema import Problems
+from opcheck.declared import policy_of, shipping
 from opcheck.declared.file import document, document_of
 from opcheck.errors import PolicyError
 from opcheck.merge.git import Base
@@ -61,7 +62,7 @@ def read(path: Path, base: Base, limits: Limits) -> Sides:
         notes.append(f"{here} was {there} in {base}")
     before = _of_base(raw, path.name, base, limits)
     tip = base.text(there, tip=True) if base.tip != base.fork else None
-    gate = (before if tip is None else _of_base(tip, path.name, base, limits)).gate
+    gate = before.gate if tip is None else _gate(tip, path.name, base)
     if gate != head.gate:
         notes.append("head changes [gate]: this decision is by base's, the next one after the merge by head's")
     return Sides(head=head, document=table, base=before, gate=gate, prefix=prefix, notes=tuple(notes))
@@ -71,6 +72,22 @@ def _of_base(raw: bytes, name: str, base: Base, limits: Limits) -> Policy:
     try:
         return policy_of(document_of(raw, name), limits, Path(name))
     except PolicyError as error:
-        told = "\n".join(error.problems)
-        message = f"{base} cannot be compared with; mend it there, or name another base with --base:\n{told}"
-        raise PolicyError((message,)) from None
+        raise _refused(str(base), error.problems) from None
+
+
+def _gate(raw: bytes, name: str, base: Base) -> GatePolicy:
+    """Return the gate's policy alone: the rest of a base that went on may be for a later opcheck than head's."""
+    problems = Problems(name)
+    try:
+        read = shipping.GATE.read(document_of(raw, name).get("gate", {}), "gate", problems)
+    except PolicyError as error:
+        raise _refused(base.ref, error.problems) from None
+    if problems.sentences:
+        raise _refused(base.ref, problems.sentences)
+    gate: GatePolicy = read
+    return gate
+
+
+def _refused(base: str, problems: Iterable[str]) -> PolicyError:
+    told = "\n".join(problems)
+    return PolicyError((f"{base} cannot be compared with; mend it there, or name another base with --base:\n{told}",))

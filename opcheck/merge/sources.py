@@ -69,11 +69,26 @@ def points(
                 opens="declare it: `python -m opcheck lint` prints its table",
             )
     yield from kernels.points(head.project, head.modules, head.registered)
+    yield from _left_out(folder, sides, reasons)
     if _moved(folder, sides, base):
         before = of_base(base, sides.prefix, sides.base)
         both = [name for name in sides.base.ops if name in sides.head.ops]
         meanings = oracle.Meaning.of(before.project), oracle.Meaning.of(head.project)
         yield from oracle.points(before.by_op, head.by_op, *meanings, both, reasons, accepted)
+
+
+def _left_out(folder: Path, sides: Sides, reasons: Reasons) -> Iterator[Point]:
+    """Yield base's modules that are still there and that head's registry leaves out, with whatever kernels they hold."""
+    for root in sides.base.modules:
+        named = any(f"{root}.".startswith(f"{name}.") for name in sides.head.modules)
+        if not named and python_files(folder, (root,)):
+            sentence = f"registry.modules lacks {root}, which base has and which is still there"
+            yield Point(
+                rule="family-removed",
+                sentence=f"{sentence}: nobody looks at its kernels",
+                opens='put it back or delete it, or say why: [[change]] op = "*", what = "cases", reason = "..."',
+                acknowledged=reasons.of("*", "cases"),
+            )
 
 
 def notes(head: Code, policy: Policy) -> Iterator[str]:

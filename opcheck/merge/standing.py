@@ -37,6 +37,8 @@ class Standing:
     def _why(self, line: Line) -> str:
         if not intact(line):
             return "its key is not that of its manifest: the line was edited"
+        if not line.manifest.files:
+            return "its manifest names no file"
         if why := list(sources(line, self._here, self._document)):
             return "; ".join(why[:_SHOWN]) + (f"; and {len(why) - _SHOWN} more" if len(why) > _SHOWN else "")
         made, here = line.manifest.distributions.get(OPCHECK, "unknown"), self._here.version(OPCHECK)

@@ -15,13 +15,13 @@ from opcheck.core.case import Case
 from opcheck.core.finding import Finding
 from opcheck.core.power import smallest_caught
 from opcheck.core.report import STAGES, AuditReport, CaseReport, OpReport, TensorRow
+from opcheck.core.told import told
 from opcheck.core.verdict import Verdict
 from opcheck.render.kernels import table
 
 HEADERS = ("Tensor", "Ref/golden", "Condition", "Target error", "Threshold", "Gate valid", "Verdict")
 MOST_FAILURES = 8  # printed in full for each op; the rest are counted
 UNREGISTERED = "verify::"  # ops that only a script knows: no command line runs them again
-FEWEST_ELEMENTS = 32  # of a case, for a place in it to mean anything
 MOST_NAMES = 12  # shapes and families printed for each op, unless verbose
 MOST_LINES = 6  # limitations and gaps printed for each op, unless verbose
 
@@ -38,7 +38,7 @@ def render(report: AuditReport, *, verbosity: int = 0, registry: str = "") -> st
         blocks.append(table(report.kernels, verbose=verbosity > 0))
     if report.problems:
         blocks.append("\n".join(f"CLOSED  {problem}" for problem in report.problems))
-    blocks.append(_summary(report))
+    blocks.append(summary(report))
     return "\n\n".join(blocks) + "\n"
 
 
@@ -50,7 +50,7 @@ def _op(op: OpReport, verbosity: int, registry: str) -> str:
     about = "  ".join(filter(None, (op.formula, f"({op.kind})" if op.kind else "", op.place)))
     lines += _indent(about)
     lines += _indent(_table(op))
-    lines.append(f"  tested: {_tested(op, verbosity)}")
+    lines.append(f"  tested: {described(op, verbosity)}")
     if op.coverage.pairs:
         lines.append(f"  {op.coverage if verbosity > 0 else f'pairs covered: {op.coverage.whole}'}")
     lines += _listed("limitation", op.limitations, verbosity)
@@ -64,11 +64,12 @@ def _op(op: OpReport, verbosity: int, registry: str) -> str:
 
 
 def _table(op: OpReport) -> str:
-    rows = [(f"{row.tensor} ({row.dtype})", *_figures(row)) for row in worst_rows(op.cases)]
+    rows = [(f"{row.tensor} ({row.dtype})", *figures_of(row)) for row in worst_rows(op.cases)]
     return tabulate(rows, headers=HEADERS, tablefmt="simple", disable_numparse=True) if rows else ""
 
 
-def _figures(row: TensorRow) -> tuple[str, ...]:
+def figures_of(row: TensorRow) -> tuple[str, ...]:
+    """Return the fields of a row of the protocol's table behind its name."""
     condition = "-" if math.isnan(row.condition) else f"{row.condition:.1e}"
     return (
         f"{row.reference_error:.1e}",
@@ -84,7 +85,8 @@ def _share(ratio: float) -> str:
     return f"{ratio:.0%}" if ratio <= 10 else "over 1000%"
 
 
-def _tested(op: OpReport, verbosity: int) -> str:
+def described(op: OpReport, verbosity: int = 0) -> str:
+    """Say which cases, types, shapes and values were tried, and on what."""
     cases = [Case.parse(case.id) for case in op.cases]
     if not cases:
         return f"nothing, {op.backend}"
@@ -131,33 +133,11 @@ def _listed(title: str, items: tuple[str, ...], verbosity: int) -> Iterator[str]
 
 def _failures(op: OpReport, registry: str) -> Iterator[str]:
     """Yield what is wrong, worst first; the same finding on several cases is told once, on its smallest case."""
-    order = {case.id: math.prod(Case.parse(case.id).dims.values()) for case in op.cases}
-    pairs = [(case, item) for case in op.cases for item in case.findings
-             if item.verdict.severity >= Verdict.INCONCLUSIVE.severity and not item.waived]  # fmt: skip
-    # A case whose errors form a pattern says more than a smaller one without, and one element forms none.
-    pairs.sort(
-        key=lambda pair: (
-            -pair[1].verdict.severity,
-            not pair[1].looks_like,
-            order[pair[0].id] < FEWEST_ELEMENTS,
-            order[pair[0].id],
-        )
-    )
-    counts = Counter(_kind(item) for _, item in pairs)
-    told: set[tuple[str, str]] = set()
-    for case, item in pairs:
-        kind = _kind(item)
-        if kind in told:
-            continue
-        if len(told) == MOST_FAILURES:
-            yield f"{len(counts) - MOST_FAILURES} more kinds of failure in {op.op}; --format json lists them all"
-            return
-        told.add(kind)
-        yield failure(case, item, more=counts[kind] - 1, registry=registry)
-
-
-def _kind(item: Finding) -> tuple[str, str]:
-    return item.check, f"{item.tensor} {item.law if item.check == 'library' else ''} {item.verdict}"
+    kinds = told(op.cases)
+    for item in kinds[:MOST_FAILURES]:
+        yield failure(item.case, item.finding, more=item.more, registry=registry)
+    if len(kinds) > MOST_FAILURES:
+        yield f"{len(kinds) - MOST_FAILURES} more kinds of failure in {op.op}; --format json lists them all"
 
 
 def failure(case: CaseReport, item: Finding, *, more: int = 0, registry: str = "") -> str:
@@ -167,15 +147,23 @@ def failure(case: CaseReport, item: Finding, *, more: int = 0, registry: str = "
         lines.append(f"  looks like: {item.looks_like}")
     if more:
         lines.append(f"  and in {_count(more, 'more case')}")
-    parsed = Case.parse(case.id)
-    if not parsed.op.startswith(UNREGISTERED):
-        where = f" --registry {shlex.quote(registry)}" if registry else ""
-        check = f" --check {COMPILE}" if item.check == COMPILE else ""  # it does not depend on the case's values
-        lines.append(f"  again: python -m opcheck audit{where} --backend {parsed.backend}{check} --case '{case.id}'")
+    if command := again(case, item, registry):
+        lines.append(f"  again: {command}")
     return "\n".join(lines)
 
 
-def _summary(report: AuditReport) -> str:
+def again(case: CaseReport, item: Finding, registry: str = "") -> str:
+    """Return the command that audits a finding's case again, empty for an op that only a script knows."""
+    parsed = Case.parse(case.id)
+    if parsed.op.startswith(UNREGISTERED):
+        return ""
+    where = f" --registry {shlex.quote(registry)}" if registry else ""
+    check = f" --check {COMPILE}" if item.check == COMPILE else ""  # it does not depend on the case's values
+    return f"python -m opcheck audit{where} --backend {parsed.backend}{check} --case '{case.id}'"
+
+
+def summary(report: AuditReport) -> str:
+    """Return the last line: ops, cases, verdicts, and whether it may merge."""
     counts = Counter(op.verdict for op in report.ops)
     verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict]) or "nothing audited"
     cases = sum(len(op.cases) for op in report.ops)

@@ -16,6 +16,7 @@ from opcheck.core.outcome import OracleError, Role
 from opcheck.core.policy import Contract
 from opcheck.core.spec import OpSpec
 from opcheck.run.graphs import Graph, build
+from opcheck.run.measuring import measured_as
 from opcheck.run.pooling import pooled
 from opcheck.run.roles import RoleFailed, Run, run_role, upstream
 
@@ -171,8 +172,7 @@ class Autograd:
     def _against_oracles(self, when: str, name: str, value: Tensor) -> Iterable[Different]:
         golden, reference = (run.tensors.get(name) for run in self._oracles)
         if golden is not None and reference is not None and golden.shape == value.shape:
-            measured = measure(name, value, reference, golden, gradient=name.startswith("grad "))
-            yield Different(when=when, measured=measured)
+            yield Different(when=when, measured=measured_as(self.contract, name, value, reference, golden))
 
     def _second_of(self, case: Case, role: Role) -> dict[str, Tensor | None]:
         self._announce(case, "siblings", role)

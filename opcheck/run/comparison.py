@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -12,13 +13,14 @@ from torch import Tensor
 from opcheck.core.behaviour import Behaviour, Different, Problem
 from opcheck.core.case import Case
 from opcheck.core.laws import siblings_needed
-from opcheck.core.measure import digest_of, dtype_name, measure, measure_oracle
+from opcheck.core.measure import digest_of, dtype_name, measure_oracle
 from opcheck.core.measured import Measured
 from opcheck.core.outcome import OracleError, Role
 from opcheck.core.policy import Contract
 from opcheck.core.spec import OpSpec
 from opcheck.run.graphs import Graph
 from opcheck.run.inputs import Call
+from opcheck.run.measuring import Nudged, measured_as
 from opcheck.run.pooling import pooled
 from opcheck.run.roles import RoleFailed, Run, answer, live_outputs, prepared, run_role, setting
 from opcheck.run.seeds import generators_kept, seeded
@@ -146,8 +148,12 @@ class Comparison:
                 self.problem(name, when, "its bits are not those of the ordinary run under the same seed")
             return
         golden, reference = self._oracle(case, "golden"), self._oracle(case, "reference")
+
+        def steady(name: str) -> Tensor | None:
+            return run_role(self.spec, case, "golden", self.device, memory=Nudged()).tensors.get(name)
+
         measured = {
-            name: measure(name, value, reference[name], golden[name], gradient=name.startswith("grad "))
+            name: measured_as(self.contract, name, value, reference[name], golden[name], steady=partial(steady, name))
             for name, value in values.items()
             if name in golden and name in reference and golden[name].shape == value.shape
         }

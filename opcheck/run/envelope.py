@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 import torch
@@ -11,12 +11,16 @@ from torch import Tensor
 
 from opcheck.core.case import Case
 from opcheck.core.conditioning import Condition, Conditioned, Errors, decide
+from opcheck.core.depicting import Trio, counted, error_map
 from opcheck.core.floats import ulp, upcast_exact
 from opcheck.core.formats import format_of
+from opcheck.core.measure import dtype_name
 from opcheck.core.outcome import Role
+from opcheck.core.pictures import Picture
 from opcheck.core.policy import Contract
 from opcheck.core.spec import OpSpec
 from opcheck.core.verdict import Verdict
+from opcheck.run.axes import axis_names
 from opcheck.run.growth import growth_of
 from opcheck.run.inputs import seeded
 from opcheck.run.kappa import kappa_of, terms_of
@@ -25,6 +29,7 @@ from opcheck.run.roles import Run
 
 ORDERS = 3  # random ones
 TERM_ROUNDINGS = 4  # of a fast exponential, or of a product of factors
+KEPT = 1 << 16  # signed errors that are counted for the picture, of the first seeds
 
 #: Runs a role on a case.
 Runs = Callable[[Case, Role], Run]
@@ -42,11 +47,14 @@ class _Sums:
     along: list[tuple[float, float]] = field(default_factory=list)
     explained: float = 0.0
     explained_at: float = 0.0
+    kept: list[Tensor] = field(default_factory=list)
 
     def add(self, error: Tensor, golden: Tensor, bound: Tensor | None) -> None:
         """Take the errors `[n]` of one seed; `bound` `[n]` is what a sum in some order may have."""
         self.count += error.numel()
         self.square += float(error.square().sum())
+        if not self.kept or self.count <= KEPT:
+            self.kept.append(error[:KEPT].clone())
         self.largest = max(self.largest, float(error.abs().max()))
         self.upward.append(float(error.mean()))
         self.outward.append(float((error * golden.sign()).mean()))
@@ -84,7 +92,7 @@ def conditioned(
     cases, name = list(siblings), trial.tensor
     sums: dict[Role, _Sums] = {"reference": _Sums(), "target": _Sums()}
     goldens, terms_count = set[float](), 0
-    bounded, kappa = True, None
+    bounded, kappa, first = True, None, None
     for case in cases:
         golden = runs(case, "golden")
         reference = runs(case, "reference").tensors[name]
@@ -93,6 +101,12 @@ def conditioned(
         if kappa is None:
             kappa = kappa_of(spec, case, device, name, reference, golden, terms)
         truth = golden.tensors[name].detach().double()
+        if first is None:
+            first = Trio(
+                tensor=name, target=upcast_exact(target.detach()), reference=upcast_exact(reference.detach()),
+                golden=truth, dtype=dtype_name(target.dtype), axes=axis_names(name, tuple(truth.shape), golden),
+                tiles=contract.tiles,
+            )  # fmt: skip
         judged, parts = _judged(truth, reference, target)
         if not int(judged.sum()):
             continue
@@ -102,7 +116,7 @@ def conditioned(
         goldens.add(float(truth[judged].sum()))
         for role, value in parts.items():
             sums[role].add((value - truth)[judged], truth[judged], None if bound is None else bound[judged])
-    assert kappa is not None
+    assert kappa is not None and first is not None  # noqa: PT018 - they are set together
     unit = math.sqrt(sums["reference"].square / max(sums["reference"].count, 1)) or 1.0
     orders = moved(spec, contract, cases[0], device, name)
     found = {
@@ -110,11 +124,18 @@ def conditioned(
     }
     answer = Conditioned(
         tensor=name, kappa=kappa, distinct=len(goldens), samples=sums["target"].count, terms=terms_count,
-        reference=found["reference"], target=found["target"],
+        reference=found["reference"], target=found["target"], pictures=_pictures(first, sums, unit),
     )  # fmt: skip
     if found["target"].rms <= trial.beyond or decide(answer, most_rms=trial.beyond)[0] is Verdict.FAIL:
         return answer
     return replace(answer, growth=growth_of(spec, contract, cases[0], device, name, runs))
+
+
+def _pictures(first: Trio, sums: Mapping[Role, _Sums], unit: float) -> tuple[Picture, ...]:
+    """Return the errors on the first seed as a map, and those of all seeds counted, in the reference's RMS error."""
+    words = "the reference's RMS error"
+    target, reference = ([item / unit for item in kept] for kept in (sums["target"].kept, sums["reference"].kept))
+    return (error_map(first, unit, words), counted(target, reference, words)) if target else ()
 
 
 def _judged(golden: Tensor, reference: Tensor, target: Tensor) -> tuple[Tensor, dict[Role, Tensor]]:

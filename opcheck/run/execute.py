@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from typing import assert_never
 
 import torch
@@ -17,12 +18,12 @@ from opcheck.core.building import Build
 from opcheck.core.case import Case
 from opcheck.core.composition import Captured, Checkpointed, Compiled, Packed, Transformed
 from opcheck.core.conditioning import Condition, Conditioned
+from opcheck.core.depicted import Depict
 from opcheck.core.draws import Draws
 from opcheck.core.forms import FakeRun
 from opcheck.core.guards import Guarded
 from opcheck.core.layouts import GRADIENT, layout_text, revalues_gradient
-from opcheck.core.measure import digest_of, dtype_name, measure, measure_oracle
-from opcheck.core.measured import Measured
+from opcheck.core.measure import digest_of, measure_oracle
 from opcheck.core.memory import Observe, Observed
 from opcheck.core.oracle import Examine
 from opcheck.core.outcome import (
@@ -54,6 +55,7 @@ from opcheck.run.autograd import Autograd
 from opcheck.run.building import built
 from opcheck.run.composition import composed
 from opcheck.run.decoys import nearest_decoy
+from opcheck.run.depicting import depicted
 from opcheck.run.diagnosing import Diagnosing
 from opcheck.run.draws import drawn
 from opcheck.run.elements import element_errors, input_conditions
@@ -65,6 +67,7 @@ from opcheck.run.guarded import GuardedRuns
 from opcheck.run.intact import Watch, saved_into
 from opcheck.run.library import registration
 from opcheck.run.locating import located
+from opcheck.run.measuring import Nudged, measured_as
 from opcheck.run.misfits import misfits_of_oracles, misfits_of_target
 from opcheck.run.observe import Observation
 from opcheck.run.orders import two_orders
@@ -131,6 +134,8 @@ class Executor:
                 case Locate():
                     diagnosing = Diagnosing(self.spec, self.contract, self.device, self._announce)
                     return Returned(evidence=located(self._run, case, trial, diagnosing))
+                case Depict():
+                    return Returned(evidence=depicted(self._run, case, trial, self.contract))
                 case FakeRun():
                     self._announce(case, "fake", "target")
                     if trial.symbolic:
@@ -191,14 +196,21 @@ class Executor:
         changed, untouched = watch.changed(), watch.untouched()
         misfits = (*misfits_of_target(target, reference, golden, self.contract),)
         unfit = {item.tensor for item in misfits}
+
+        def steady(name: str) -> Tensor | None:
+            return self._nudged(case).tensors.get(name)
+
         tensors = []
         for name, value in target.tensors.items():
             pair = reference.tensors.get(name), golden.tensors.get(name)
             if name in unfit or pair[0] is None or pair[1] is None:
                 continue
             decoy, distance = nearest_decoy(name, golden)
-            measured = self._measure(name, value, pair[0], pair[1], golden)
-            tensors.append(replace(measured, decoy=decoy, decoy_distance=distance))
+            found = measured_as(
+                self.contract, name, value, pair[0], pair[1], inputs_finite=golden.finite,
+                steady=partial(steady, name),
+            )  # fmt: skip
+            tensors.append(replace(found, decoy=decoy, decoy_distance=distance))
         return Compared(
             tensors=tuple(tensors), misfits=misfits, changed=changed, untouched=untouched, watched=watch.count,
             forms=forms_of({name: value for name, value in target.tensors.items() if name not in target.mutated}),
@@ -215,8 +227,15 @@ class Executor:
         if target.outputs or target.mutated:
             reached = replace(golden, gradients=golden.gradients if target.gradients else {})
             misfits = (*misfits_of_target(target, reference, reached, self.contract),)
+
+        def steady(name: str) -> Tensor | None:
+            found = sampled.comparable(target, reference, self._nudged(case))
+            return next((truth for other, _, _, truth in found if other == name), None)
+
         tensors = tuple(
-            self._measure(name, value, expected, truth, golden)
+            measured_as(
+                self.contract, name, value, expected, truth, inputs_finite=golden.finite, steady=partial(steady, name)
+            )
             for name, value, expected, truth in sampled.comparable(target, reference, golden)
         )
         return Compared(tensors=tensors, misfits=misfits)
@@ -232,14 +251,9 @@ class Executor:
     def _autograd(self, case: Case) -> Autograd:
         return Autograd(self.spec, self.contract, case, self.device, self._announce)
 
-    def _measure(self, name: str, target: Tensor, reference: Tensor, golden: Tensor, run: Run) -> Measured:
-        return measure(
-            name, target, reference, golden,
-            gradient=name.startswith("grad "),
-            inputs_finite=run.finite,
-            overflow=self.contract.overflow,
-            existing=self.contract.existing.get(dtype_name(target.dtype)),
-        )  # fmt: skip
+    def _nudged(self, case: Case) -> Run:
+        self._announce(case, "ties", "golden")
+        return run_role(self.spec, case, "golden", self.device, memory=Nudged())
 
     def _siblings(self, case: Case, count: int) -> OracleErrors:
         if programs_of(case.variant) is not None and self._sampled is not None:

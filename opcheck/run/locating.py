@@ -8,6 +8,7 @@ from dataclasses import replace
 from torch import Tensor
 
 from opcheck.core.case import Case
+from opcheck.core.depicting import Trio, pictures_of
 from opcheck.core.diagnosis import Scene, told
 from opcheck.core.diagnosis.programs import programs
 from opcheck.core.floats import upcast_exact
@@ -16,6 +17,7 @@ from opcheck.core.measure import digest_of, dtype_name
 from opcheck.core.outcome import Locate, Located, Role
 from opcheck.core.pattern import locate
 from opcheck.core.variants import changed_variant, variant_text, variant_values
+from opcheck.run.axes import axis_names
 from opcheck.run.diagnosing import Diagnosing, known_tiles, launches
 from opcheck.run.poison import poisoned
 from opcheck.run.roles import Run
@@ -45,34 +47,21 @@ def located(run: RunRole, case: Case, trial: Locate, diagnosing: Diagnosing) -> 
     if not answer.wrong:
         return answer
     launch = launch_of(found[0])
+    dtype, tiles = dtype_name(found[0].dtype), known_tiles(diagnosing.contract, launch, axes, tuple(t.shape))
+    trio = Trio(tensor=trial.tensor, target=t, reference=f, golden=g, dtype=dtype, axes=axes, tiles=tiles)
+    answer = replace(answer, pictures=pictures_of(trio, trial.threshold, "the threshold"))
     if launch and (who := programs(launch, wrong)):
         answer = replace(answer, where=f"{answer.where}, by {who}")
     if ignored := _ignored(run, case, trial, found[0], g):
         return replace(answer, looks_like=ignored)
-    dtype = dtype_name(found[0].dtype)
     if dtype not in FORMATS:
         return answer
     scene = Scene(
         tensor=trial.tensor, target=t, reference=f, golden=g, wrong=wrong, dtype=dtype, axes=axes, dims=case.dims,
-        tiles=known_tiles(diagnosing.contract, launch, axes, tuple(t.shape)),
+        tiles=tiles,
     )  # fmt: skip
     hypotheses = diagnosing.found(case, scene, golden, trial.threshold)
     return replace(answer, looks_like=told(answer.looks_like, hypotheses))
-
-
-def axis_names(tensor: str, shape: tuple[int, ...], run: Run) -> tuple[str, ...]:
-    """Return the dimension names of a tensor: a gradient's are its input's, an output's those of an input of its shape.
-
-    Empty where they are not known.
-    """
-    known = run.axes.get(tensor.removeprefix("grad "))
-    if known is not None and len(known) == len(shape):
-        return known
-    for name, axes in run.axes.items():
-        gradient = run.gradients.get(f"grad {name}")
-        if gradient is not None and tuple(gradient.shape) == shape:
-            return axes
-    return ()
 
 
 def _ignored(run: RunRole, case: Case, trial: Locate, target: Tensor, golden: Tensor) -> str:

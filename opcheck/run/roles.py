@@ -12,6 +12,7 @@ from torch import Tensor
 
 from opcheck.core.case import Case
 from opcheck.core.families import family
+from opcheck.core.floats import finite
 from opcheck.core.layouts import GRADIENT
 from opcheck.core.outcome import Raised, Role
 from opcheck.core.spec import OpSpec
@@ -101,7 +102,8 @@ def run_role(
         SampleError, BadCase: The case does not fit the op.
     """
     call = prepared(spec, case, role, device, precision=precision, permute=permute)
-    finite = all(bool(value.detach().isfinite().all()) for _, value in call.tensors() if value.dtype.is_floating_point)
+    floats = [value.detach() for _, value in call.tensors() if value.dtype.is_floating_point]
+    all_finite = all(bool(finite(value).all()) for value in floats)
     differentiate = not spec.mutated
     if memory is not None:
         call = call.map(memory.given)
@@ -113,7 +115,7 @@ def run_role(
             outputs, odd = answer(spec, role, call)
         mutated = {name: value for name, value in call.tensors() if name.partition("[")[0] in spec.mutated}
         inputs = {name: value.detach() for name, value in call.tensors()}
-        run = Run(outputs=outputs, odd=odd, mutated=mutated, axes=call.axes, finite=finite, inputs=inputs)
+        run = Run(outputs=outputs, odd=odd, mutated=mutated, axes=call.axes, finite=all_finite, inputs=inputs)
         return _with_gradients(run, call, case, role, permute_outputs or {}, watch, memory) if differentiate else run
 
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from opcheck.core.case import Case
 from opcheck.core.measure import measure_oracle
 from opcheck.core.memory import Observed, Sample
-from opcheck.core.outcome import OracleErrors
+from opcheck.core.outcome import OracleErrors, Raised
 from opcheck.core.policy import Contract
 from opcheck.core.spec import OpSpec
 from opcheck.core.variants import programs_of
@@ -22,6 +22,11 @@ from opcheck.run.roles import RoleFailed, Run, run_role
 
 SPREAD = 1 << 16  # elements, evenly spread, at which the reference's error is measured beside those of the sample
 _NOT_STORED = "its programs read what programs that were left out write, or no kernel stores it"
+
+
+def _own(raised: Raised) -> bool:
+    """Say whether a failure is the op's whatever was left out: the size of a grid follows from shapes."""
+    return raised.error == "GridTooLarge"
 
 
 class SampledRun:
@@ -52,10 +57,10 @@ class SampledRun:
                 with poisoned(NAN, allocated=sampler.allocated):
                     run = run_role(self._spec, self.case, "target", self._device, watch=sampler)
             except RoleFailed as error:
-                if not (sampler.skipped or sampler.stopped):
+                if _own(error.raised) or not (sampler.skipped or sampler.stopped):
                     raise
                 run, failed = Run(outputs={}), str(error)
-        if run.backward is not None and (sampler.skipped or sampler.stopped):
+        if run.backward is not None and not _own(run.backward) and (sampler.skipped or sampler.stopped):
             run, failed = replace(run, backward=None, gradients={}), str(run.backward)
         left = []
         for name, value in run.tensors.items():

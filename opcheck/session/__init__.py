@@ -14,22 +14,23 @@ from typing import Any
 
 from opcheck.backends.present import backend_of
 from opcheck.checks import all_checks, limits_by_check
-from opcheck.core.behaviour import REFUSAL
+from opcheck.checks.protocol import Subject, inapplicable
 from opcheck.core.building import COMPILE
 from opcheck.core.case import Case
 from opcheck.core.cases import Plan, Planned, plan_cases
 from opcheck.core.facts import Facts
 from opcheck.core.gate import apply_waivers, gate, registry_problems, waiver_problems
-from opcheck.core.outside import outside
 from opcheck.core.policy import Policy, Waiver
 from opcheck.core.reached import shortfalls
 from opcheck.core.report import AuditReport, CaseReport, OpReport
+from opcheck.core.sanitizer import Sanitize
 from opcheck.core.select import matcher, select_ops
 from opcheck.declared import find, load
 from opcheck.errors import OpcheckError, UnknownOp
 from opcheck.evidence.answers import told
 from opcheck.evidence.store import Store
 from opcheck.run.isolate import Pool
+from opcheck.session.album import Album
 from opcheck.session.building import build_cases, merged, to_build
 from opcheck.session.covered import Covered
 from opcheck.session.described import Registry, describe, workers_environment
@@ -173,19 +174,26 @@ class Session:
                 missing = f"layouts and the use of outputs: what the op takes and gives could not be learnt: {why}"
                 plan = replace(plan, not_covered=(*plan.not_covered, missing))
             kept = small(plan.cases) if self.options.sanitize else plan.cases
-            chosen = tuple(item for item in kept if wanted(item.case.id) and self._judged(item.case))
-            if chosen or not self.options.keyword:
+            chosen = tuple(item for item in kept if wanted(item.case.id) and self._judged(item))
+            if chosen or not (self.options.keyword or self.options.checks):
                 plans[name] = replace(plan, cases=chosen)
         return plans
 
-    def _judged(self, case: Case) -> bool:
-        """Say whether a chosen check has something to say of a case: outside of the contract only `refusal` has."""
+    def _judged(self, item: Planned) -> bool:
+        """Say whether a chosen check has something to say of a case."""
+        about = self.registry.ops[item.case.op]
+        subject = Subject(
+            contract=self.policy.ops[item.case.op],
+            case=item.case,
+            level=self.options.level,
+            representative=item.representative,
+            mutated=tuple(about["mutated"]),
+            registered=about["registered"],
+            sanitizers=tuple(Sanitize(tool=tool, seconds=self.options.timeout) for tool in self.options.sanitize),
+        )
+        checks = all_checks()
         chosen = self.options.checks
-        if not chosen:
-            return True
-        if outside(self.policy.ops[case.op], case):
-            return REFUSAL in chosen
-        return any(name != REFUSAL for name in chosen)
+        return not chosen or any(not inapplicable(checks[name], subject) for name in chosen)
 
     def _learn(self, ops: Sequence[str]) -> None:
         unknown = [name for name in ops if name not in self.facts]
@@ -223,6 +231,7 @@ class Session:
             plans = building
         built: dict[str, CaseReport] = {}
         done: dict[str, list[CaseReport]] = {name: [] for name in plans}
+        albums = {name: Album([item.case.id for item in plan.cases]) for name, plan in plans.items()}
         today = datetime.date.today()
         used: dict[str, set[Waiver]] = {name: set() for name in plans}
         made = {name: answer.report for name, answer in answered.items()}
@@ -244,10 +253,10 @@ class Session:
                 heard=heard,
             ):  # fmt: skip
                 case = apply_waivers(op, merged(case, built.get(case.id)), self.policy.waivers, today, used[op])
-                done[op].append(case)
+                done[op].append(albums[op].take(case))
                 progress.finished(case)
                 if recorder and len(done[op]) == len(plans[op].cases):
-                    made[op] = self._report(op, plans[op], done[op])
+                    made[op] = self._report(op, plans[op], albums[op].back(done[op]))
                     reached = covered.of(op) if self.options.coverage else {}
                     recorder.finish(made[op], waivers=used[op], unlearnt=self.unlearnt.get(op, ""), reached=reached)
                 if self.options.exitfirst and case.verdict not in self.policy.gate.accept:
@@ -259,7 +268,9 @@ class Session:
         problems = self.problems
         covering = {waiver for waivers in used.values() for waiver in waivers}
         problems += waiver_problems(self.policy.waivers, today, covering, whole=self._whole and complete)
-        made |= {name: self._report(name, plans[name], done[name]) for name in plans if name not in made}
+        made |= {
+            name: self._report(name, plans[name], albums[name].back(done[name])) for name in plans if name not in made
+        }
         reports = tuple(made[name] for name in ([op for op in self.ops if op in made] if answered else plans))
         kernels = covered.kernels(whole=self._every_op) if self.options.coverage else None
         if kernels is not None and complete and not self._narrowed:

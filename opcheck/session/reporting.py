@@ -8,7 +8,7 @@ from typing import Any
 from opcheck.core.case import Case
 from opcheck.core.cases import Plan, coverage
 from opcheck.core.memory import MEMORY, NOTHING
-from opcheck.core.policy import Contract
+from opcheck.core.policy import Contract, contract_text
 from opcheck.core.power import unproven
 from opcheck.core.report import CaseReport, OpReport
 from opcheck.core.stages import stages
@@ -61,6 +61,7 @@ def op_report(
         place=about["place"],
         problems=problems,
         coverage=coverage(plan, (Case.parse(case.id) for case in ordered)),
+        contract=contract_text(contract),
     )
 
 

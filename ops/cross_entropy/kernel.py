@@ -14,6 +14,7 @@ import triton
 import triton.language as tl
 
 from .._layout import as_rows, check_inputs
+from .._reduce import maximum_and_total
 
 Reduction = Literal["none", "mean", "sum"]
 REDUCTIONS: tuple[Reduction, ...] = ("none", "mean", "sum")
@@ -22,22 +23,9 @@ MAX_BLOCK = 1024
 
 @triton.jit
 def _maximum_and_total(x_ptr, classes, BLOCK: tl.constexpr):
-    """Return max(x) and sum(exp(x - max(x))) of a row; the sum is NaN where the row has no softmax.
-
-    A row of -Inf only would sum to 0. A NaN, which tl.max drops, and +Inf come back through their own exp.
-    """
-    lanes = tl.arange(0, BLOCK)
-    maximum = tl.max(tl.full([BLOCK], float("-inf"), tl.float32))
-    sums = tl.zeros([BLOCK], tl.float32)
-    for start in range(0, classes, BLOCK):
-        at = start + lanes
-        x = tl.load(x_ptr + at, mask=at < classes, other=float("-inf")).to(tl.float32)
-        larger = tl.maximum(maximum, tl.max(x))
-        shift = tl.where(larger == float("-inf"), 0.0, larger)
-        sums = sums * tl.exp(maximum - shift) + tl.exp(x - shift)
-        maximum = larger
-    total = tl.sum(sums)
-    return maximum, tl.where(total == 0.0, float("nan"), total)
+    """Return max(x) and sum(exp(x - max(x))) of a row; the sum is NaN where the maximum is infinite: no softmax."""
+    maximum, total = maximum_and_total(x_ptr, classes, BLOCK)
+    return maximum, tl.where(tl.abs(maximum) == float("inf"), float("nan"), total)
 
 
 @triton.jit

@@ -28,16 +28,18 @@ def _after(a1, b1, a2, b2):
 
 @triton.jit
 def _places(batches, time, channels, REVERSE: tl.constexpr, CHUNK: tl.constexpr, BLOCK: tl.constexpr):
-    """Return this program's lines `[1, BLOCK]`, its steps `[CHUNK, 1]`, their places `[CHUNK, BLOCK]` and their mask.
+    """Return this program's chunk, lines `[1, BLOCK]`, steps `[CHUNK, 1]`, places `[CHUNK, BLOCK]` and their mask.
 
     A line is one channel of one batch; they are counted through all batches. Steps are counted from the end of time
-    where REVERSE.
+    where REVERSE. The grid has one axis, for there may be more lines, and more chunks, than a second one holds.
     """
-    line = (tl.program_id(1).to(tl.int64) * BLOCK + tl.arange(0, BLOCK))[None, :]
-    step = tl.program_id(0).to(tl.int64) * CHUNK + tl.arange(0, CHUNK)[:, None]
+    chunks = tl.cdiv(time, CHUNK)
+    chunk = (tl.program_id(0) % chunks).to(tl.int64)
+    line = ((tl.program_id(0) // chunks).to(tl.int64) * BLOCK + tl.arange(0, BLOCK))[None, :]
+    step = chunk * CHUNK + tl.arange(0, CHUNK)[:, None]
     at = time - 1 - step if REVERSE else step
     place = line + (line // channels * (time - 1) + at) * channels
-    return line, step, place, (step < time) & (line < batches * channels)
+    return chunk, line, step, place, (step < time) & (line < batches * channels)
 
 
 @triton.jit
@@ -60,7 +62,7 @@ def _reduce_kernel(
     CHUNK: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    line, step, place, mask = _places(batches, time, channels, REVERSE, CHUNK, BLOCK)
+    chunk, line, step, place, mask = _places(batches, time, channels, REVERSE, CHUNK, BLOCK)
     inner = tl.arange(0, CHUNK)[:, None]
     own = _gates(a_ptr, step, place, mask, channels, REVERSE)
     following = (step + 1 < time) & (inner + 1 < CHUNK)
@@ -69,7 +71,7 @@ def _reduce_kernel(
     # The product of all gates of the chunk that come later.
     later = tl.cumprod(after.to(tl.float32), 0, reverse=True)
     whole = tl.where(inner == 0, own * later, 0.0)
-    state_at = tl.program_id(0).to(tl.int64) * batches * channels + line
+    state_at = chunk * batches * channels + line
     mask = line < batches * channels
     tl.store(products_ptr + state_at, tl.sum(whole, 0)[None, :], mask=mask)
     tl.store(sums_ptr + state_at, tl.sum(b * later, 0)[None, :], mask=mask)
@@ -103,11 +105,11 @@ def _apply_kernel(
     CHUNK: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    line, step, place, mask = _places(batches, time, channels, REVERSE, CHUNK, BLOCK)
+    chunk, line, step, place, mask = _places(batches, time, channels, REVERSE, CHUNK, BLOCK)
     a = _gates(a_ptr, step, place, mask, channels, REVERSE)
     b = tl.load(b_ptr + place, mask=mask, other=0.0).to(tl.float32)
     a, b = tl.associative_scan((a, b), 0, _after)
-    state_at = tl.program_id(0).to(tl.int64) * batches * channels + line
+    state_at = chunk * batches * channels + line
     result = a * tl.load(states_ptr + state_at, mask=line < batches * channels, other=0.0) + b
     tl.store(out_ptr + place, result, mask=mask)
     if REVERSE:
@@ -156,6 +158,6 @@ def _scan(
     options = {"REVERSE": h is not None, "CHUNK": CHUNK, "BLOCK": block}
     products, sums, states = (torch.empty(chunks, lines, dtype=torch.float32, device=b.device) for _ in range(3))
     with torch.cuda.device_of(b):
-        _reduce_kernel[(chunks, blocks)](a, b, products, sums, *sizes, **options)
+        _reduce_kernel[(chunks * blocks,)](a, b, products, sums, *sizes, **options)
         _carry_kernel[(blocks,)](products, sums, states, lines, chunks, BLOCK=block)
-        _apply_kernel[(chunks, blocks)](a, b, states, h, out, grad_a, *sizes, **options)
+        _apply_kernel[(chunks * blocks,)](a, b, states, h, out, grad_a, *sizes, **options)

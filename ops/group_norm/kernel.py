@@ -13,6 +13,7 @@ import triton
 import triton.language as tl
 
 from .._layout import check_inputs
+from .._reduce import mean_of, squares_about
 
 MAX_BLOCK = 1024
 
@@ -20,19 +21,8 @@ MAX_BLOCK = 1024
 @triton.jit
 def _statistics(x_ptr, size, eps, BLOCK: tl.constexpr):
     """Return mean and 1 / sqrt(variance + eps) of `size` adjacent elements."""
-    lanes = tl.arange(0, BLOCK)
-    sums = tl.zeros([BLOCK], tl.float32)
-    for start in range(0, size, BLOCK):
-        at = start + lanes
-        sums += tl.load(x_ptr + at, mask=at < size, other=0.0).to(tl.float32)
-    mean = tl.sum(sums) / size
-    squares = tl.zeros([BLOCK], tl.float32)
-    for start in range(0, size, BLOCK):
-        at = start + lanes
-        x = tl.load(x_ptr + at, mask=at < size, other=0.0).to(tl.float32)
-        centered = tl.where(at < size, x - mean, 0.0)
-        squares += centered * centered
-    return mean, 1.0 / tl.sqrt_rn(tl.sum(squares) / size + eps)
+    mean = mean_of(x_ptr, size, BLOCK)
+    return mean, 1.0 / tl.sqrt_rn(squares_about(mean, x_ptr, size, BLOCK) / size + eps)
 
 
 @triton.jit

@@ -11,18 +11,9 @@ import triton
 import triton.language as tl
 
 from .._layout import as_rows, check_inputs, check_last_dimension, strips
+from .._reduce import mean_of, squares_about
 
 MAX_BLOCK = 1024
-
-
-@triton.jit
-def _row_mean(x_ptr, cols, BLOCK: tl.constexpr):
-    lanes = tl.arange(0, BLOCK)
-    total = tl.zeros([BLOCK], tl.float32)
-    for start in range(0, cols, BLOCK):
-        at = start + lanes
-        total += tl.load(x_ptr + at, mask=at < cols, other=0.0).to(tl.float32)
-    return tl.sum(total) / cols
 
 
 @triton.jit
@@ -31,15 +22,8 @@ def _forward_kernel(x_ptr, weight_ptr, bias_ptr, y_ptr, x_stride, cols, eps, BLO
     x_ptr += row * x_stride
     y_ptr += row * cols
     lanes = tl.arange(0, BLOCK)
-    mean = _row_mean(x_ptr, cols, BLOCK)
-
-    squares = tl.zeros([BLOCK], tl.float32)
-    for start in range(0, cols, BLOCK):
-        at = start + lanes
-        x = tl.load(x_ptr + at, mask=at < cols, other=0.0).to(tl.float32)
-        centered = tl.where(at < cols, x - mean, 0.0)
-        squares += centered * centered
-    rstd = 1.0 / tl.sqrt_rn(tl.sum(squares) / cols + eps)
+    mean = mean_of(x_ptr, cols, BLOCK)
+    rstd = 1.0 / tl.sqrt_rn(squares_about(mean, x_ptr, cols, BLOCK) / cols + eps)
 
     for start in range(0, cols, BLOCK):
         at = start + lanes
@@ -59,7 +43,7 @@ def _grad_x_kernel(
     x_ptr += row * x_stride
     grad_x_ptr += row * cols
     lanes = tl.arange(0, BLOCK)
-    mean = _row_mean(x_ptr, cols, BLOCK)
+    mean = mean_of(x_ptr, cols, BLOCK)
 
     squares = tl.zeros([BLOCK], tl.float32)
     sums = tl.zeros([BLOCK], tl.float32)

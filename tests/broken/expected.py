@@ -140,6 +140,7 @@ EXPECTED: Mapping[str, Expect] = {
     ),
     "grad_none": _expect("structure", "grad weight", "backward returns None", among=ODD),
     "grad_row_block": _expect("numerics", "grad weight", "129 of 129 elements", among=ODD),
+    "grid_axis": _expect("structure", "the case", "65,537 programs along y", among="rows=65537"),
     "inplace_row": _expect("numerics", "x", "129 of 645 elements, all in the last of rows", among=ODD),
     "input_strides": Expect(
         fails=frozenset({("numerics", "out"), ("structure", "out"), ("memory", "table_ptr")}),

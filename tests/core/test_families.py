@@ -69,6 +69,24 @@ def test_the_facts_of_an_op_say_what_it_draws():
     assert set(both) - set(floats) >= {"lowest", "highest"}
 
 
+def test_a_contract_may_ask_for_a_family_beside_those_of_its_kind():
+    def planned(values, level="standard", **promises):
+        contract = Contract(
+            name="ops::norm",
+            kind="normalization",
+            dtypes=("float32",),
+            dims=("rows", "cols"),
+            values=values,
+            **promises,
+        )
+        return factors.families(contract, Facts(), level)
+
+    assert set(planned(("near_overflow",))) - set(planned(())) == {"near_overflow"}
+    assert planned(("zeros",)) == planned(()), "its kind has that one"
+    assert planned(("near_overflow",), "quick") == planned((), "quick"), "the level decides as for any other"
+    assert planned(("lowest",)) == planned(()), "it draws no integers"
+
+
 def test_family_by_name():
     assert all(family(item.name) is item for item in FAMILIES)
     assert family("no such family") is None

@@ -63,6 +63,7 @@ empty = ["rows", "..."]
 tiles = { cols = [1024] }
 production = [{ rows = 4096, cols = 4096 }]
 variants = [{ eps = 1e-5, approximate = "tanh", causal = true, window = -1 }]
+values = ["near_overflow", "saturating"]
 contiguous = { x = "rows are read as one block" }
 extent = { x = "a window of the rows is read" }
 no_grad = { cos = "a table" }

@@ -15,8 +15,14 @@ OP_NAME = 'the name of an op in quotes, namespace::name, such as [op."ops::softm
 REASON = "the reason, a string that is not blank"
 CONTRACT = (
     "kind, dtypes, dims, formula, mixed, accumulator, intermediates, reduces, smallest, largest, sizes, multiple, "
-    "empty, tiles, production, variants, contiguous, extent, no_grad, nonfinite, deterministic, random, overflow, "
-    "unsupported"
+    "empty, tiles, production, variants, values, contiguous, extent, no_grad, nonfinite, deterministic, random, "
+    "overflow, unsupported"
+)
+FAMILIES = (
+    "normal, large_mean, extreme_logits, zeros, tail, one_nan, uniform, far_mean, near_constant, constant_rows, "
+    "cancelling, masked, masked_finite, outlier_row, outlier_column, tail_block, one_hot, small_integers, halfway, "
+    "half_steps, near_overflow, subnormal, signed_zeros, saturating, one_inf, one_negative_inf, lowest, highest, "
+    "one_lowest, one_highest, ascending, descending, equal, alternating, unit_parts"
 )
 LIMITS = "fudge_factor, project_atol, max_reference_relative_error"
 NUMERICS = '[op."ops::f".numerics]\n'
@@ -196,6 +202,11 @@ MALFORMED = {
         f'{P}variants[0].mode is "a;b"; it should be {SCALAR}',
     ),
     "variant twice": (f"{OP}variants = [{{ e = 1 }}, {{ e = 1 }}]\n", f"{P}variants has a table more than once"),
+    "no family": (
+        f'{OP}values = ["near_overlow"]\n',
+        f'{P}values[0] is "near_overlow"; it should be one of {FAMILIES}; did you mean near_overflow?',
+    ),
+    "family twice": (f'{OP}values = ["zeros", "zeros"]\n', f'{P}values has "zeros" more than once'),
     "blank reason": (f'{OP}contiguous.x = " "\n', f'{P}contiguous.x is " "; it should be {REASON}'),
     "reason a boolean": (f"{OP}no_grad.x = true\n", f"{P}no_grad.x is true; it should be {REASON}"),
     "nonfinite undefined without a reason": (
@@ -311,10 +322,8 @@ MALFORMED = {
     ),
     "change of what there is not": (
         f'{OP}[[change]]\nop = "ops::f"\nwhat = "dtype"\nreason = "r"\n',
-        f'{F}change[0].what is "dtype"; it should be one of op, oracle, cases, kind, dtypes, dims, formula, mixed, '
-        "accumulator, intermediates, reduces, smallest, largest, sizes, multiple, empty, tiles, production, variants, "
-        "contiguous, extent, no_grad, nonfinite, deterministic, random, overflow, unsupported, numerics, determinism, "
-        "coverage; did you mean dtypes?",
+        f'{F}change[0].what is "dtype"; it should be one of op, oracle, cases, {CONTRACT}, numerics, determinism, coverage; '
+        "did you mean dtypes?",
     ),
     "waiver a table": (
         f"{OP}{WAIVER.replace('[[waiver]]', '[waiver]')}{UNTIL}",

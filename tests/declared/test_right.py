@@ -63,6 +63,7 @@ WHOLE_POLICY = Policy(
             tiles={"cols": (1024,)},
             production=({"rows": 4096, "cols": 4096},),
             variants=({"eps": 1e-5, "approximate": "tanh", "causal": True, "window": -1},),
+            values=("near_overflow", "saturating"),
             contiguous={"x": "rows are read as one block"},
             extent={"x": "a window of the rows is read"},
             no_grad={"cos": "a table"},

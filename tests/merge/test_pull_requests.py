@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.merge.scene import KERNEL, NOW, RESTS_ON, SCALE, UNTIL, copied, template
+from tests.merge.scene import KERNEL, NOW, RESTS_ON, SCALE, UNTIL, copied, git, template
 
 OLD = (NOW - datetime.timedelta(days=20)).isoformat()
 LATER = UNTIL + datetime.timedelta(days=30)
@@ -245,13 +245,13 @@ def dtype_deleted_with_a_reason_that_base_has(repo):
     repo.add(change("mine::scale", "dtypes"))
     repo.commit()
     repo.back()
-    repo.add(change("mine::scale", "dtypes"))
-    repo.commit()
-    repo.on_main()
-    repo.back()
+    merge(repo)
     repo.declare('dtypes = ["float32", "bfloat16"]', 'dtypes = ["float32"]')
-    repo.add(change("mine::scale", "mixed"))
     repo.audit()
+
+
+def merge(repo):
+    git(repo.root, "merge", "-q", "main")
 
 
 @request(1, "mine::scale: variants lacks { by = 0.5 }, which base has")
@@ -272,6 +272,23 @@ def tile_mixture_and_empty_dimension_dropped(repo):
     repo.declare("[128, 1024]", "[128]")
     repo.declare('mixed = [{ x = "bfloat16", y = "float32" }]\n', "")
     repo.declare('empty = ["rows"]\n', "")
+    repo.audit()
+
+
+@request(1, "registry.modules lacks mine, which base has and which is still there: nobody looks at its kernels")
+def module_left_out(repo):
+    repo.declare('modules = ["mine"]', 'modules = ["mine.scale", "mine.total"]')
+    repo.audit()
+
+
+@request(1, "mine::scale: values lacks far_mean, which base has")
+def values_dropped(repo):
+    repo.on_main()
+    repo.declare("unsupported", 'values = ["far_mean"]\nunsupported')
+    repo.commit()
+    repo.back()
+    merge(repo)
+    repo.declare('values = ["far_mean"]\n', "")
     repo.audit()
 
 
@@ -566,8 +583,6 @@ def move_on_main(repo):
     (repo.root / "registry.toml").rename(repo.root / "mine/registry.toml")
     repo.commit()
     repo.back()
-    from tests.merge.scene import git
-
     git(repo.root, "reset", "-q", "--soft", "main")
     git(repo.root, "reset", "-q")
 
@@ -660,6 +675,33 @@ def base_went_on_and_deleted_an_op(repo):
     repo.undeclare("mine::total")
     repo.commit()
     repo.back()
+
+
+@request(0, "note    main has 1 commits that head has not")
+def base_went_on_to_a_later_opcheck(repo):
+    repo.on_main()
+    repo.declare('dims = ["cols"]', 'dims = ["cols"]\nnovelty = 1')
+    repo.commit()
+    repo.back()
+
+
+@request(4, "main cannot be compared with; mend it there", "gate.accept[0] is")
+def base_went_on_to_a_gate_that_is_wrong(repo):
+    repo.on_main()
+    repo.declare('["PASS", "PASS', '["PASSED", "PASS')
+    repo.commit()
+    repo.back()
+
+
+@request(1, "mine::scale: its evidence on cpu is stale: its manifest names no file")
+def evidence_of_nothing(repo):
+    line = repo.line("mine::scale")
+    repo.keep(repo.line("mine::scale", manifest=replace(line.manifest, files={})), repo.line("mine::total"))
+
+
+@request(1, "mine::scale on cpu is MAYBE", "of level thorough; the merge needs standard")
+def evidence_with_words_that_there_are_not(repo):
+    repo.keep(repo.line("mine::scale", verdict="MAYBE"), repo.line("mine::total", level="thorough"))
 
 
 @request(1, "mine::scale: there is no evidence on cuda")

@@ -77,3 +77,18 @@ def test_a_kink_has_no_condition():
     found = kappa(torch.relu, torch.tensor([0.0]), at=(0,))
     assert found.value == math.inf
     assert found.perturbed == math.inf
+
+
+def test_a_gradient_that_always_cancels_is_excused_by_what_changed_inputs_do_to_it():
+    # x / |x| of one element: its gradient is 0 and golden's noise is not, nor does it follow its own derivative.
+    x = torch.tensor([[0.3], [0.7], [1.1], [1.9]])
+    found = [kappa(lambda x: torch.nn.functional.normalize(x, dim=-1), x, tensor="grad x0", at=(at, 0))
+             for at in range(len(x))]  # fmt: skip
+    noisy = [item for item in found if item.value < math.inf]
+    assert noisy
+    assert all(item.excuses > 1e6 for item in noisy)
+
+
+def test_a_gradient_that_does_not_cancel_is_not_excused():
+    found = kappa(lambda x: torch.nn.functional.normalize(x, dim=-1), X[None], tensor="grad x0", at=(0, 1))
+    assert found.excuses == found.value < 100

@@ -1,10 +1,13 @@
 """An op in a long run, on small ops that keep something between their calls."""
 
+import dataclasses
 from collections import OrderedDict
 
 import pytest
 import torch
 
+from opcheck import Sample
+from opcheck.core.case import Dims
 from opcheck.core.policy import Contract
 from opcheck.core.stress import STRESS, Endure, Endured, Growth, Reshape
 from opcheck.run.comparison import Comparison, arguments
@@ -207,3 +210,27 @@ def test_a_batch_is_a_dimension_that_comes_first_everywhere_and_is_not_reduced()
     assert batch_of(CONTRACT, call) == "rows"
     reduced = Contract(name="t::op", kind="reduction", dtypes=("float32",), dims=("rows", "cols"), reduces=("rows",))
     assert batch_of(reduced, call) == ""
+
+
+def test_the_rows_of_a_table_that_indices_count_are_no_batch():
+    def add(base, index, src):
+        return base.index_add(0, index, src)
+
+    def samples(case):
+        index = case.integers(0, case.dims["rows"], "count", name="index")
+        return Sample(case.tensor("rows", "cols", name="base"), index, case.tensor("count", "cols", name="src"))
+
+    spec = dataclasses.replace(plain(add, add), samples=samples, arguments=())
+    contract = dataclasses.replace(CONTRACT, dims=("rows", "count", "cols"), reduces=("count",))
+    case = dataclasses.replace(CASE, dims=Dims({"rows": 3, "count": 5, "cols": 7}))
+    assert batch_of(contract, arguments(spec, case, CPU)) == ""
+
+
+@pytest.mark.parametrize(("dims", "batch"), [({"rows": 3, "cols": 7}, "rows"), ({"...0": 2, "rows": 3, "cols": 7}, "")])
+def test_rows_come_first_where_there_are_no_leading_dimensions(dims, batch):
+    spec = dataclasses.replace(
+        plain(square, square), samples=lambda case: Sample(case.tensor("...", "rows", "cols", name="x"))
+    )
+    contract = dataclasses.replace(CONTRACT, dims=("...", "rows", "cols"), reduces=("cols",))
+    call = arguments(spec, dataclasses.replace(CASE, dims=Dims(dims)), CPU)
+    assert batch_of(contract, call) == batch

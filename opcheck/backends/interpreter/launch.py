@@ -23,6 +23,9 @@ from opcheck.backends.interpreter.origins import ORIGIN, one_launch
 #: The name that rewritten kernels call where their source says `range`.
 LOOP_NAME = "_opcheck_range"
 
+#: Programs along x, y and z of the largest grid that CUDA launches (CUDA C++ Programming Guide, compute capabilities).
+LARGEST_GRID = (2**31 - 1, 65_535, 65_535)
+
 #: Namespaces already patched in the launch that runs; None outside any launch.
 _patched: set[int] | None = None
 
@@ -33,9 +36,26 @@ _watcher: Watcher | None = None
 
 _PLAIN_ARGUMENT = interpreter._implicit_cvt
 _PLAIN_RUN = interpreter.InterpretedFunction.run
+_PLAIN_GRID = interpreter.InterpreterBuilder.set_grid_dim
 _PLAIN_LAUNCH = interpreter.GridExecutor.__call__
 _PLAIN_LANGUAGE = interpreter._patch_lang_core
 _PLAIN_REWRITE = interpreter.FunctionRewriter.ast_transformer
+
+
+class GridTooLarge(RuntimeError):
+    """A launch that no GPU takes: CUDA calls it an invalid argument."""
+
+
+def set_grid_dim(self: Any, *sizes: int) -> None:
+    """Set the size of the grid, if a GPU would take it.
+
+    Raises:
+        GridTooLarge: It would not.
+    """
+    for axis, size, most in zip("xyz", sizes, LARGEST_GRID, strict=True):
+        if size > most:
+            raise GridTooLarge(f"the grid has {size:,} programs along {axis}, and on a GPU it ends at {most:,}")
+    _PLAIN_GRID(self, *sizes)
 
 
 def implicit_cvt(argument: Any) -> Any:

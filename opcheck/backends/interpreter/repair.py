@@ -51,6 +51,7 @@ EXPECTED = (
             *("_dot_scaled_scale_to_f32", "TensorHandle", "interpreter_semantic"),
             "interpreter_builder.options.sanitize_overflow",
             *("InterpreterBuilder.create_int_to_ptr", "TensorDescHandle.materialize_pointers"),
+            "InterpreterBuilder.set_grid_dim",
             *("ReduceOps.apply_impl", "ReduceOps.generic_reduce", "ReduceOps.to_tensor"),
             *("ScanOps.apply_impl", "ScanOps.generic_scan", "GridExecutor.__call__"),
             *("InterpretedFunction.run", "InterpretedFunction.__call__", "FunctionRewriter.ast_transformer"),
@@ -174,6 +175,7 @@ def _replacements() -> Iterator[tuple[Any, str, Any]]:
     yield interpreter.InterpretedFunction, "run", launch.run
     yield interpreter.InterpretedFunction, "__call__", launch.call
     yield interpreter.GridExecutor, "__call__", launch.launch
+    yield builder, "set_grid_dim", launch.set_grid_dim
     yield Autotuner, "run", autotune.run
     yield from origins.replacements(_KEEP_ORIGIN)
     yield memory, "_observer", guard.see

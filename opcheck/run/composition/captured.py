@@ -41,12 +41,13 @@ def captured(comparison: Comparison) -> Behaviour:
     mutated = {name: value for name, value in call.tensors() if name.partition("[")[0] in spec.mutated}
     for case in (comparison.case, first):
         fresh = arguments(spec, case, device)
+        values = [value.detach().clone() for _, value in fresh.tensors()]  # a mutating op overwrites its own
+        upstream = forward(spec, case, fresh).cotangents()  # not under no_grad, where no output has a gradient
         with torch.no_grad():
-            for (_, static), (_, value) in zip(call.tensors(), fresh.tensors(), strict=True):
+            for (_, static), value in zip(call.tensors(), values, strict=True):
                 static.copy_(value)
-            upstream = forward(spec, case, fresh).cotangents() if made.live else {}
-            for name, value in upstream.items():
-                cotangents[name].copy_(value)
+            for name, static in cotangents.items():
+                static.copy_(upstream[name])
         graph.replay()
         torch.cuda.synchronize(device)
         kept = {name: None if value is None else value.clone() for name, value in {**found, **mutated}.items()}

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from opcheck.core.behaviour import Behaviour
-from opcheck.core.case import Case
+from opcheck.core.case import LEADING, Case
 from opcheck.core.policy import Contract
 from opcheck.core.shapes import named, reduced
 from opcheck.run.comparison import Comparison, Found, arguments, forward, shortened
@@ -48,16 +48,27 @@ def large(comparison: Comparison, share: float, *, free: int | None = None) -> B
 
 
 def batch_of(contract: Contract, call: Call) -> str:
-    """Return a dimension along which samples are independent: not reduced, and first wherever it occurs; else `""`."""
+    """Return a dimension along which samples are independent: not reduced, and first wherever it occurs; else `""`.
+
+    What integers without the dimension may count along, such as the rows of a table, is none.
+    """
     drawn = {name for name, _ in call.tensors()} <= call.drawn.keys()
     if not drawn or any(kind == "offsets" for kind, _ in call.drawn.values()):
         return ""
+    asked = [(kind, _own(dims, call)) for kind, dims in call.drawn.values()]
+    counted = [dims for kind, dims in asked if kind == "integer"]
     for name in named(contract):
-        free = name not in reduced(contract) and name not in contract.sizes
-        places = [dims.index(name) for _, dims in call.drawn.values() if name in dims]
+        free = name not in reduced(contract) and name not in contract.sizes and all(name in dims for dims in counted)
+        places = [dims.index(name) for _, dims in asked if name in dims]
         if free and places and not any(places):
             return name
     return ""
+
+
+def _own(dims: tuple[str, ...], call: Call) -> tuple[str, ...]:
+    """Return the dimensions that a tensor has: where a case has no leading ones, `...` stands for none."""
+    leading = any(axis.startswith(LEADING) for axes in call.axes.values() for axis in axes)
+    return dims if leading else tuple(dim for dim in dims if dim != LEADING)
 
 
 def _times(contract: Contract, case: Case, name: str, wanted: int) -> int:

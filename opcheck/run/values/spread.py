@@ -13,6 +13,7 @@ from opcheck.core.formats import FORMATS, Format
 Fill = Callable[[Tensor, Format, bool], Tensor]
 
 FLOAT32 = FORMATS["float32"]  # in which the values are made, float64's too
+FP8 = FORMATS["float8_e4m3fn"]
 LARGEST_STEPS = 127  # the largest int8
 ROOM_FOR_SUMS = 14  # binades: a gradient sums over rows what overflows or not by the order of the terms
 STEPS_UP = 7  # binades over which halfway values are spread, so that many of them are distinct
@@ -97,6 +98,25 @@ def _half_steps(x: Tensor, fmt: Format, first: bool) -> Tensor:
     return steps
 
 
+def _half_steps_fp8(x: Tensor, fmt: Format, first: bool) -> Tensor:
+    """Use significands of a bit more than the grid has, odd, over its binades and the steps below its smallest normal.
+
+    In a type of fewer bits than that they are rounded, and no ties.
+    """
+    if not first:
+        return torch.ones_like(x)
+    bits = FP8.precision
+    span = FP8.e_max - FP8.e_min  # binades of normal numbers below the last, in which the largest is
+    binade = torch.arange(x.numel(), device=x.device).reshape(x.shape) % (span + 1) - 1
+    first_odd = torch.where(binade < 0, 0, 1 << (bits - 1))
+    count = 1 << (bits - 1)
+    steps = first_odd + (uniform_of(x) * count).floor().clamp(max=count - 1) + 0.5
+    ties = torch.copysign(torch.ldexp(steps, binade.clamp(min=0) + (FP8.e_min - bits + 1)), x)
+    if x.dim():
+        ties[..., 0] = FP8.max  # a scale of max / 448 is then 1
+    return ties
+
+
 def _near_overflow(x: Tensor, fmt: Format, first: bool) -> Tensor:
     """Leave room for sums of some thousand terms where the accumulator has no wider exponent than the type."""
     largest = fmt.max if fmt.e_max < FLOAT32.e_max else math.ldexp(FLOAT32.max, -ROOM_FOR_SUMS)
@@ -123,6 +143,7 @@ SPREAD: dict[str, Fill] = {
     "cancelling": _cancelling,
     "halfway": _halfway,
     "half_steps": _half_steps,
+    "half_steps_fp8": _half_steps_fp8,
     "near_overflow": _near_overflow,
     "subnormal": _subnormal,
     "saturating": _saturating,

@@ -281,3 +281,20 @@ def test_tables_are_small_and_say_where_they_come_from():
     assert tables["source"]
     assert set(tables["probes"]) == set(SPECS)
     assert all(b64encode(b64decode(value)).decode() == value for value in tables["inputs"])
+
+
+@triton.jit
+def numbered(o):
+    tl.store(o, tl.program_id(1))
+
+
+@pytest.mark.parametrize("grid", [(1, 65_536), (1, 1, 65_536), (2**31,)])
+def test_a_grid_that_no_gpu_takes_is_refused(grid):
+    with pytest.raises(RuntimeError, match="on a GPU it ends at"):
+        numbered[grid](torch.zeros(1, dtype=torch.int32))
+
+
+def test_the_longest_second_axis_is_launched():
+    out = torch.zeros(1, dtype=torch.int32)
+    numbered[(1, 65_535)](out)
+    assert out.item() == 65_534

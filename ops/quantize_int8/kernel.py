@@ -1,0 +1,17 @@
+"""Quantization of rows to int8: the launch."""
+
+import torch
+
+from .. import _quantize
+
+LARGEST = 127.0
+
+
+def forward(x: torch.Tensor, clip: float | None) -> tuple[torch.Tensor, torch.Tensor]:
+    """Quantize x `[..., cols]` of float32, float16 or bfloat16; the scales are `[..., 1]`."""
+    return _quantize.quantize("quantize_int8", x, clip, torch.int8, LARGEST)
+
+
+def allocate(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Allocate what `forward` gives for x."""
+    return _quantize.empty(x, torch.int8)

@@ -1,0 +1,25 @@
+"""Quantization of rows to int8 in eager PyTorch: the reference, the unrounded FP64 golden, and the samples."""
+
+import torch
+
+from opcheck import Case, Sample
+
+from .._quantize import LEAST
+from .kernel import LARGEST
+
+
+def reference(x: torch.Tensor, clip: float | None = None) -> tuple[torch.Tensor, torch.Tensor]:
+    """Scale in float32 and round, ties to even; NaN, of which integers have none, becomes 0 under a scale of NaN."""
+    value, scale = golden(x.float(), clip)
+    return value.round().nan_to_num(0.0).to(torch.int8), scale
+
+
+def golden(x: torch.Tensor, clip: float | None = None) -> tuple[torch.Tensor, torch.Tensor]:
+    """Compute `x / scale` in units of the grid, not rounded, and `scale`, in x's dtype; NaN spreads over its row."""
+    scale = x.abs().amax(-1, keepdim=True).clamp(min=LEAST, max=clip) / LARGEST
+    return (x / scale).clamp(-LARGEST, LARGEST), scale
+
+
+def samples(case: Case) -> Sample:
+    """Draw x `[..., rows, cols]`."""
+    return Sample(case.tensor("...", "rows", "cols", name="x"))
