@@ -78,7 +78,7 @@ def points(
 
 
 def _left_out(folder: Path, sides: Sides, reasons: Reasons) -> Iterator[Point]:
-    """Yield base's modules that are still there and that head's registry leaves out, with whatever kernels they hold."""
+    """Yield the modules of base that are still there and that head leaves out, with whatever kernels they hold."""
     for root in sides.base.modules:
         named = any(f"{root}.".startswith(f"{name}.") for name in sides.head.modules)
         if not named and python_files(folder, (root,)):

@@ -322,8 +322,8 @@ MALFORMED = {
     ),
     "change of what there is not": (
         f'{OP}[[change]]\nop = "ops::f"\nwhat = "dtype"\nreason = "r"\n',
-        f'{F}change[0].what is "dtype"; it should be one of op, oracle, cases, {CONTRACT}, numerics, determinism, coverage; '
-        "did you mean dtypes?",
+        f'{F}change[0].what is "dtype"; it should be one of op, oracle, cases, {CONTRACT}, numerics, determinism, '
+        "coverage; did you mean dtypes?",
     ),
     "waiver a table": (
         f"{OP}{WAIVER.replace('[[waiver]]', '[waiver]')}{UNTIL}",
