@@ -29,6 +29,7 @@ from opcheck.checks import all_checks  # noqa: E402
 from opcheck.checks.protocol import Subject  # noqa: E402
 from opcheck.core.case import Dims  # noqa: E402
 from opcheck.core.policy import Contract, Policy  # noqa: E402
+from opcheck.core.report import CaseReport  # noqa: E402
 from opcheck.core.spec import Argument, OpSpec  # noqa: E402
 from opcheck.core.verdict import Verdict  # noqa: E402
 from opcheck.run.execute import Executor  # noqa: E402
@@ -120,6 +121,13 @@ def samples_of(condition: float) -> Callable[[Case], Sample]:
 
 
 def verdict(function: Callable[[Tensor], Tensor], condition: float, dims: Dims, seed: int, *, terms: bool) -> Verdict:
+    """Return what the audit of one sum on one case comes to."""
+    return report_of(function, condition, dims, seed, terms=terms).verdict
+
+
+def report_of(
+    function: Callable[[Tensor], Tensor], condition: float, dims: Dims, seed: int, *, terms: bool
+) -> CaseReport:
     """Audit one sum on one case."""
     spec = OpSpec(
         name=OP, target=differentiable(function), reference=lambda x: x.sum(-1), golden=lambda x: x.sum(-1),
@@ -130,8 +138,7 @@ def verdict(function: Callable[[Tensor], Tensor], condition: float, dims: Dims, 
     case = Case(op=OP, dtype="float32", dims=dims, seed=seed)
     checks = {name: check for name, check in all_checks().items() if name in ("structure", "numerics")}
     executor = Executor(spec, contract, torch.device("cpu"), lambda *_: None)
-    report = audit_case(Subject(contract=contract, case=case), checks, Policy(ops={OP: contract}), executor)
-    return report.verdict
+    return audit_case(Subject(contract=contract, case=case), checks, Policy(ops={OP: contract}), executor)
 
 
 def main() -> int:

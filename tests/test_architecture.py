@@ -129,7 +129,7 @@ def loaded_by(statement):
     "import opcheck",
     "from opcheck import Case, Sample, Verdict, AuditReport, OpcheckError, AuditFailed",
     "from opcheck.checks import all_checks; all_checks()",
-    "import opcheck.auditor, opcheck.render.text, opcheck.render.json, opcheck.declared",
+    "import opcheck.auditor, opcheck.render.text, opcheck.render.formats.json, opcheck.declared",
     "import opcheck.cli",
 ])  # fmt: skip
 def test_torch_is_not_imported_before_it_is_needed(statement):

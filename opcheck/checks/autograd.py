@@ -98,10 +98,13 @@ class Autograd:
     def _lost(self, trial: Trial, lost: Outcome) -> Finding:
         role = "target" if isinstance(lost, Returned) else lost.role
         verdict = Verdict.FAIL if role == "target" else Verdict.INCONCLUSIVE
-        return self._finding(ALL, verdict, f"{_called(trial)} did not come back: {lost}")
+        place = "" if isinstance(lost, Returned) else lost.where
+        return self._finding(ALL, verdict, f"{_called(trial)} did not come back: {lost}", place=place)
 
-    def _finding(self, tensor: str, verdict: Verdict, detail: str, hint: str = "") -> Finding:
-        return Finding(check=self.name, tensor=tensor, verdict=verdict, law=self.law, detail=detail, looks_like=hint)
+    def _finding(self, tensor: str, verdict: Verdict, detail: str, hint: str = "", place: str = "") -> Finding:
+        return Finding(
+            check=self.name, tensor=tensor, verdict=verdict, law=self.law, detail=detail, looks_like=hint, place=place
+        )
 
     def controls(self) -> tuple[Control, ...]:
         worst = (Element(index=(0, 1), golden=1.0, reference=1.0001, target=1.5),)

@@ -62,7 +62,7 @@ class Compile:
         trial = _build(subject, limits)
         lost = broken(seen, trial)
         if lost is not None:
-            return (self._finding(_THE_OP, Verdict.FAIL, f"the build did not come back: {lost}"),)
+            return (self._finding(_THE_OP, Verdict.FAIL, f"the build did not come back: {lost}", lost.where),)
         found = answered(seen, trial)
         if not isinstance(found, Built):
             return ()
@@ -82,29 +82,31 @@ class Compile:
             if _left_out(item, found):
                 left_out.setdefault((item.kernel, item.target), []).append(item)
             elif item.problem or item.excess:
-                yield self._finding(item.kernel, Verdict.FAIL, f"{_named(item)}: {_trouble(item)}")
+                yield self._finding(
+                    item.kernel, Verdict.FAIL, f"{_named(item)}: {_trouble(item)}", item.line or item.where
+                )
         for (kernel, target), items in left_out.items():
             configs = ", ".join(str(config) for config in sorted({item.config for item in items}))
             detail = f"{_named(items[0])}: {_trouble(items[0])}; for {target} the autotuner leaves out {configs}"
-            yield self._finding(kernel, _LIMITED, detail)
+            yield self._finding(kernel, _LIMITED, detail, items[0].line or items[0].where)
 
     def _remarks(self, found: Built, allowed: CompileLimits) -> Iterator[Finding]:
         """Yield what builds and is not as one would have it, each kernel and line once for all targets."""
-        said: dict[tuple[str, str], list[str]] = {}
+        said: dict[tuple[str, str, str], list[str]] = {}
         for item in found.binaries:
-            for text in _worth_saying(item, allowed):
-                targets = said.setdefault((item.kernel, text), [])
+            for place, text in _worth_saying(item, allowed):
+                targets = said.setdefault((item.kernel, place, text), [])
                 targets += [item.target] if item.target not in targets else []
-        for (kernel, text), targets in said.items():
-            yield self._finding(kernel, _LIMITED, f"{text} ({', '.join(targets)})")
+        for (kernel, place, text), targets in said.items():
+            yield self._finding(kernel, _LIMITED, f"{text} ({', '.join(targets)})", place)
         for item in _heaviest(found, allowed.spills):
             text = f"{item.spills} words of each thread lie in local memory, allowed {allowed.spills}"
             numbers = {"spills": float(item.spills), "registers": float(item.registers)}
             detail = f"{_named(item)}: {text}; {item.registers} registers ({item.target})"
-            yield replace(self._finding(item.kernel, _LIMITED, detail), numbers=numbers)
+            yield replace(self._finding(item.kernel, _LIMITED, detail, item.where), numbers=numbers)
 
-    def _finding(self, tensor: str, verdict: Verdict, detail: str) -> Finding:
-        return Finding(check=self.name, tensor=tensor, verdict=verdict, law=self.law, detail=detail)
+    def _finding(self, tensor: str, verdict: Verdict, detail: str, place: str = "") -> Finding:
+        return Finding(check=self.name, tensor=tensor, verdict=verdict, law=self.law, detail=detail, place=place)
 
     def controls(self) -> tuple[Control, ...]:
         good = Binary(kernel="_kernel", where="kernel.py:9", target="sm_90", registers=40, spills=0, threads=128)
@@ -196,16 +198,20 @@ def _heaviest(found: Built, allowed: int) -> Iterator[Binary]:
     yield from told.values()
 
 
-def _worth_saying(item: Binary, allowed: CompileLimits) -> Iterator[str]:
+def _worth_saying(item: Binary, allowed: CompileLimits) -> Iterator[tuple[str, str]]:
+    """Yield lines of the kernel, each with what is to be said of it."""
     if item.double:
-        yield f"FP64 operations without an FP64 argument, the first at {item.double}; a GPU has few FP64 units"
+        said = f"FP64 operations without an FP64 argument, the first at {item.double}; a GPU has few FP64 units"
+        yield item.double, said
     if item.tf32 and not allowed.tf32:
-        yield (
+        said = (
             f"the dot at {item.tf32} rounds its float32 operands to TF32, 10 bits; say input_precision, or tf32 = true "
             f"under {COMPILE} in registry.toml"
         )
+        yield item.tf32, said
     if item.atomics:
-        yield f"atomic additions in {item.atomics}: each of them rounds, in an order that varies"
+        said = f"atomic additions in {item.atomics}: each of them rounds, in an order that varies"
+        yield item.atomics.partition(" at ")[2], said
 
 
 def _named(item: Binary) -> str:

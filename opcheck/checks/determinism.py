@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from opcheck.checks.protocol import Control, LimitsOf, Seen, Subject, answered, broken, compared, example
@@ -49,7 +49,8 @@ class Determinism:
         trial = _repeat(subject, limits)
         lost = broken(seen, trial)
         if lost is not None:
-            return (self._finding("the case", Verdict.FAIL, f"a repeated run did not come back: {lost}"),)
+            found = self._finding("the case", Verdict.FAIL, f"a repeated run did not come back: {lost}")
+            return (replace(found, place=lost.where),)
         repeats = answered(seen, trial)
         if evidence is None or not isinstance(repeats, Digests):
             return ()

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from opcheck.checks.protocol import Control, LimitsOf, Seen, Subject, answered, broken, compared, example
@@ -52,7 +52,7 @@ class Fakes:
             if lost is not None:
                 sizes = " with symbolic sizes" if trial.symbolic else ""
                 said = str(lost).replace("target raised", "it raised") if isinstance(lost, Raised) else str(lost)
-                findings.append(self._finding(OP, f"on fake tensors{sizes} {said}"))
+                findings.append(replace(self._finding(OP, f"on fake tensors{sizes} {said}"), place=lost.where))
         concrete, symbolic = answered(seen, FakeRun()), answered(seen, FakeRun(symbolic=True))
         if isinstance(concrete, Faked):
             findings += self._differences(subject, evidence.forms, concrete.forms)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from opcheck.checks.gate import number
@@ -51,7 +51,8 @@ class Intact:
             findings += [self._untouched(name) for name in evidence.untouched]
         lost = broken(seen, SavedTensors())
         if lost is not None:
-            findings.append(self._finding(_SAVED, Verdict.FAIL, f"a run in which they are watched: {lost}"))
+            found = self._finding(_SAVED, Verdict.FAIL, f"a run in which they are watched: {lost}")
+            findings.append(replace(found, place=lost.where))
         saved = answered(seen, SavedTensors())
         if isinstance(saved, Watched):
             findings += [self._changed(item) for item in saved.changed]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from opcheck.checks.protocol import Control, LimitsOf, Seen, Subject, answered, broken, example
@@ -70,7 +70,8 @@ class Library:
             lost = broken(seen, trial)
             evidence = answered(seen, trial)
             if lost is not None:
-                findings.append(self._finding(trial, Verdict.FAIL, f"{trial.test} did not come back: {lost}"))
+                found = self._finding(trial, Verdict.FAIL, f"{trial.test} did not come back: {lost}")
+                findings.append(replace(found, place=lost.where))
             elif isinstance(evidence, Registered) and evidence.failure:
                 findings.append(self._finding(trial, Verdict.FAIL, f"{trial.test}: {evidence.failure}"))
             elif isinstance(evidence, Registered):

@@ -61,7 +61,7 @@ class Memory:
         for trial, what in ((Observe(), "observed run"), (Guarded(), "run between guard bands")):
             lost = broken(seen, trial)
             if lost is not None:
-                return (self._finding(_CASE, Verdict.FAIL, f"the {what} did not come back: {lost}"),)
+                return (self._finding(_CASE, Verdict.FAIL, f"the {what} did not come back: {lost}", place=lost.where),)
         banded = answered(seen, Guarded())
         if isinstance(banded, Banded):
             return self._guarded(banded, subject.case.backend)
@@ -72,7 +72,8 @@ class Memory:
             return (self._finding(_CASE, Verdict.PASS_WITH_LIMITATIONS, f"nothing was observed: {found.blind}"),)
         if found.breaches:
             return tuple(
-                self._finding(item.tensor, Verdict.FAIL, _sentence(item), _HINTS[item.rule]) for item in found.breaches
+                self._finding(item.tensor, Verdict.FAIL, _sentence(item), _HINTS[item.rule], item.where)
+                for item in found.breaches
             )
         if found.sample is not None:
             enough = Verdict.PASS if found.sample.compared else Verdict.PASS_WITH_LIMITATIONS
@@ -83,8 +84,10 @@ class Memory:
         failures = tuple(self._finding(item.tensor, Verdict.FAIL, item.detail, item.hint) for item in complaints(found))
         return failures or (self._finding(_CASE, Verdict.PASS, witness(found, backend)),)
 
-    def _finding(self, tensor: str, verdict: Verdict, detail: str, hint: str = "") -> Finding:
-        return Finding(check=self.name, tensor=tensor, verdict=verdict, law=self.law, detail=detail, looks_like=hint)
+    def _finding(self, tensor: str, verdict: Verdict, detail: str, hint: str = "", place: str = "") -> Finding:
+        return Finding(
+            check=self.name, tensor=tensor, verdict=verdict, law=self.law, detail=detail, looks_like=hint, place=place
+        )
 
     def controls(self) -> tuple[Control, ...]:
         place = {"kernel": "_kernel", "where": "kernel.py:9", "program": (2, 0, 0), "lane": 1}

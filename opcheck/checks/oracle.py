@@ -67,7 +67,8 @@ class Oracle:
     def judge(self, subject: Subject, seen: Seen, limits: LimitsOf) -> tuple[Finding, ...]:
         lost, evidence, found = broken(seen, Examine()), compared(seen), answered(seen, Examine())
         if lost is not None:
-            return (self._finding(_GOLDEN, Verdict.INCONCLUSIVE, f"the look at it did not come back: {lost}"),)
+            unseen = self._finding(_GOLDEN, Verdict.INCONCLUSIVE, f"the look at it did not come back: {lost}")
+            return (replace(unseen, place=lost.where),)
         if evidence is None or not isinstance(found, Examined):
             return ()
         complaints = (

@@ -78,7 +78,8 @@ class Randomness:
         if lost is not None:
             verdict = Verdict.FAIL if lost.role == "target" else Verdict.INCONCLUSIVE
             detail = f"a run under another seed did not come back: {lost}"
-            return (Finding(check=self.name, tensor="the case", verdict=verdict, law=self.law, detail=detail),)
+            found = Finding(check=self.name, tensor="the case", verdict=verdict, law=self.law, detail=detail)
+            return (replace(found, place=lost.where),)
         drawing = answered(seen, trial)
         if not isinstance(drawing, Drawing):
             return ()

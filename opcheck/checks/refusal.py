@@ -42,7 +42,8 @@ class Refusal:
         why = outside(subject.contract, subject.case)
         lost = broken(seen, Refuse())
         if lost is not None:
-            return (self._finding(Verdict.FAIL, "; ".join(filter(None, (why, str(lost))))),)
+            found = self._finding(Verdict.FAIL, "; ".join(filter(None, (why, str(lost)))))
+            return (replace(found, place=lost.where),)
         evidence = answered(seen, Refuse())
         if not isinstance(evidence, Refused):
             return ()

@@ -37,11 +37,11 @@ class Sanitizers:
     def _of(self, trial: Sanitize, seen: Seen) -> tuple[Finding, ...]:
         lost = broken(seen, trial)
         if lost is not None:
-            return (self._finding(trial.tool, Verdict.INCONCLUSIVE, f"the run did not come back: {lost}"),)
+            return (self._finding(trial.tool, Verdict.INCONCLUSIVE, f"the run did not come back: {lost}", lost.where),)
         found = answered(seen, trial)
         if not isinstance(found, Sanitized):
             return ()
-        findings = [self._finding(found.tool, _verdict(item), _sentence(item)) for item in found.reports]
+        findings = [self._finding(found.tool, _verdict(item), _sentence(item), item.where) for item in found.reports]
         unprinted = found.errors - sum(item.grade == "error" for item in found.reports)
         if found.problem:
             findings.append(self._finding(found.tool, Verdict.INCONCLUSIVE, f"no result: {found.problem}"))
@@ -52,8 +52,8 @@ class Sanitizers:
             findings.append(self._finding(found.tool, verdict, found.note or f"no error in {_launches(found)}"))
         return tuple(findings)
 
-    def _finding(self, tool: str, verdict: Verdict, detail: str) -> Finding:
-        return Finding(check=self.name, tensor=tool, verdict=verdict, law=self.law, detail=detail)
+    def _finding(self, tool: str, verdict: Verdict, detail: str, place: str = "") -> Finding:
+        return Finding(check=self.name, tensor=tool, verdict=verdict, law=self.law, detail=detail, place=place)
 
     def controls(self) -> tuple[Control, ...]:
         write = Report(kind="Invalid __global__ write of size 4 bytes", kernel="_kernel", where="kernel.py:9", size=4)

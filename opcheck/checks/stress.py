@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from opcheck.checks.behaviour import judged
@@ -92,7 +92,7 @@ class Stress:
         where, lost, answer = label_of(trial), broken(seen, trial), answered(seen, trial)
         if lost is not None:
             verdict = Verdict.FAIL if lost.role == "target" else Verdict.INCONCLUSIVE
-            yield self._finding(_OP, verdict, f"{where} did not come back: {lost}")
+            yield replace(self._finding(_OP, verdict, f"{where} did not come back: {lost}"), place=lost.where)
         if not isinstance(answer, Endured):
             return
         behaviour = answer.behaviour

@@ -78,7 +78,10 @@ class Structure:
         hint = _hint(lost) if role == "target" else ""
         tensor = "gradients" if backward else CASE
         law = "A run comes back on every case that the contract allows."
-        return Finding(check=self.name, tensor=tensor, verdict=verdict, law=law, detail=detail, looks_like=hint)
+        place = "" if isinstance(lost, Returned) else lost.where
+        return Finding(
+            check=self.name, tensor=tensor, verdict=verdict, law=law, detail=detail, looks_like=hint, place=place
+        )
 
     def _misfit(self, item: Misfit) -> Finding:
         verdict = Verdict.FAIL if item.role == "target" else Verdict.INCONCLUSIVE

@@ -21,6 +21,7 @@ from opcheck.core.policy import LEVELS
 from opcheck.core.report import AuditReport, CaseReport
 from opcheck.core.sanitizer import TOOLS
 from opcheck.core.select import matcher
+from opcheck.declared import find
 from opcheck.errors import OpcheckError
 
 if TYPE_CHECKING:
@@ -94,8 +95,9 @@ def run(arguments: argparse.Namespace) -> int:
                 return _collect(session)
             report = _audited(session, quiet=arguments.quiet > 0)
     written = write(
-        report, outputs, verbosity=arguments.verbose - arguments.quiet, registry=str(arguments.registry or "")
-    )
+        report, outputs, verbosity=arguments.verbose - arguments.quiet, registry=str(arguments.registry or ""),
+        contracts=(arguments.registry or find()).resolve(),
+    )  # fmt: skip
     write_pictures(report, arguments.pictures)
     for case in _slowest(report)[: arguments.durations]:
         say(f"{case.seconds:8.2f} s  {case.id}")

@@ -10,11 +10,13 @@ from pathlib import Path
 
 from opcheck.commands.pictures import require
 from opcheck.commands.streams import say, show
+from opcheck.commands.surroundings import append_summary, view_of
 from opcheck.core.report import AuditReport
 from opcheck.core.schema import meant
 from opcheck.errors import OpcheckError
+from opcheck.render.formats import DEFAULT, names, rendered
 
-FORMATS = ("table", "json", "html")
+FORMATS = names()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +44,7 @@ def targets(arguments: argparse.Namespace) -> tuple[Target, ...]:
         OpcheckError: An unknown format, or two reports for one place.
     """
     found = []
-    for text in arguments.format or ["table"]:
+    for text in arguments.format or [DEFAULT]:
         name, named, file = text.partition("=")
         if name not in FORMATS:
             raise OpcheckError(
@@ -95,15 +97,29 @@ def _unwritable(file: Path) -> str:
     return ""
 
 
-def write(report: AuditReport, outputs: tuple[Target, ...], *, verbosity: int, registry: str = "") -> bool:
+def write(
+    report: AuditReport,
+    outputs: tuple[Target, ...],
+    *,
+    verbosity: int,
+    registry: str = "",
+    contracts: Path | None = None,
+) -> bool:
     """Write every report, one that cannot be written to standard output, so that nothing computed is lost.
+
+    Args:
+        registry: Path of the registry where the command line named one.
+        contracts: The registry.toml that was read.
 
     Returns:
         Whether each report went somewhere: to its file, to standard output, or to a reader that has gone away.
     """
     written = True
+    view = view_of(verbosity=verbosity, registry=registry, contracts=contracts)
     for item in outputs:
-        text = rendered(report, item.format, verbosity, registry)
+        text = rendered(report, item.format, view)
+        if item.format == "github":
+            append_summary(report, view)
         if item.file is not None:
             try:
                 item.file.write_text(text, encoding="utf-8", errors="backslashreplace")
@@ -112,18 +128,3 @@ def write(report: AuditReport, outputs: tuple[Target, ...], *, verbosity: int, r
                 say(f"opcheck: cannot write {item.file} ({error.strerror}); here it is instead")
         written = show(text) and written
     return written
-
-
-def rendered(report: AuditReport, name: str, verbosity: int = 0, registry: str = "") -> str:
-    """Return the report in a format."""
-    if name == "json":
-        from opcheck.render import json
-
-        return json.render(report)
-    if name == "html":
-        from opcheck.render import page
-
-        return page.render(report, registry=registry)
-    from opcheck.render import text
-
-    return text.render(report, verbosity=verbosity, registry=registry)

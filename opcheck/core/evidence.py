@@ -224,6 +224,8 @@ def _line(text: str, place: str) -> Line:
         raise ValueError(f"{place} is not JSON") from None
     if not isinstance(data, dict):
         raise ValueError(f"{place} is not an object")
+    if not isinstance(data.get("manifest", {}), dict):
+        raise ValueError(f"{place} is not evidence: manifest is {data['manifest']!r:.60}")
     if data.get("schema") != SCHEMA:
         raise ValueError(f"{place} is of schema {data.get('schema')!r}; this opcheck reads {SCHEMA}")
     try:

@@ -24,6 +24,7 @@ class Finding:
         waived: The reason of the waiver that covers it.
         not_covered: What the check could not try here, and why.
         pictures: What the errors look like, of a tensor that is not simply right.
+        place: The line that it is about, `file:line`: of the kernel, or of what raised; empty where none is known.
     """
 
     check: str
@@ -36,3 +37,4 @@ class Finding:
     waived: str = ""
     not_covered: tuple[str, ...] = ()
     pictures: tuple[Picture, ...] = ()
+    place: str = ""

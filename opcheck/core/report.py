@@ -88,7 +88,7 @@ class Coverage:
         return Share(covered=sum(item.covered for item in shares), possible=sum(item.possible for item in shares))
 
     def __str__(self) -> str:
-        parts = ", ".join(f"{name} {share}" for name, share in self.pairs.items() if share.possible)
+        parts = ", ".join(f"{name} {share}" for name, share in sorted(self.pairs.items()) if share.possible)
         return f"pairs covered: {self.whole} ({parts})"
 
 

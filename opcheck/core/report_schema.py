@@ -35,7 +35,7 @@ _PLAIN: Mapping[Any, Mapping[str, Any]] = {
 
 
 def json_schema() -> dict[str, Any]:
-    """Return the JSON Schema, draft 2020-12, of what `opcheck.render.json.render` writes.
+    """Return the JSON Schema, draft 2020-12, of what `opcheck.render.formats.json.render` writes.
 
     Every field is required, but for those that may be None, and nothing else is allowed; a float that is not finite is
     a string, as `to_json` has it.

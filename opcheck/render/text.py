@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import math
-import shlex
-from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from tabulate import tabulate
 
 from opcheck.core.brief import worst_rows
-from opcheck.core.building import COMPILE
 from opcheck.core.case import Case
 from opcheck.core.finding import Finding
 from opcheck.core.power import smallest_caught
 from opcheck.core.report import STAGES, AuditReport, CaseReport, OpReport, TensorRow
 from opcheck.core.told import told
-from opcheck.core.verdict import Verdict
 from opcheck.render.kernels import table
+from opcheck.render.plain import shortened
+from opcheck.render.remarks import again, counted, summary
 
 HEADERS = ("Tensor", "Ref/golden", "Condition", "Target error", "Threshold", "Gate valid", "Verdict")
 MOST_FAILURES = 8  # printed in full for each op; the rest are counted
-UNREGISTERED = "verify::"  # ops that only a script knows: no command line runs them again
 MOST_NAMES = 12  # shapes and families printed for each op, unless verbose
 MOST_LINES = 6  # limitations and gaps printed for each op, unless verbose
 
@@ -64,12 +61,12 @@ def _op(op: OpReport, verbosity: int, registry: str) -> str:
 
 
 def _table(op: OpReport) -> str:
-    rows = [(f"{row.tensor} ({row.dtype})", *figures_of(row)) for row in worst_rows(op.cases)]
+    rows = [(f"{row.tensor} ({row.dtype})", *figures(row)) for row in worst_rows(op.cases)]
     return tabulate(rows, headers=HEADERS, tablefmt="simple", disable_numparse=True) if rows else ""
 
 
-def figures_of(row: TensorRow) -> tuple[str, ...]:
-    """Return the fields of a row of the protocol's table behind its name."""
+def figures(row: TensorRow) -> tuple[str, ...]:
+    """Return the fields of a row of the protocol's table but the first, as they are printed."""
     condition = "-" if math.isnan(row.condition) else f"{row.condition:.1e}"
     return (
         f"{row.reference_error:.1e}",
@@ -94,7 +91,7 @@ def described(op: OpReport, verbosity: int = 0) -> str:
     dtypes = dict.fromkeys(case.dtype for case in cases)
     values = dict.fromkeys(case.values for case in cases)
     parts = (
-        f"{_count(len(cases), 'case')}, {op.backend}",
+        f"{counted(len(cases), 'case')}, {op.backend}",
         ", ".join(dtypes),
         f"shapes {_some(shapes, verbosity)}",
         f"values {_some(values, verbosity)}",
@@ -133,48 +130,23 @@ def _listed(title: str, items: tuple[str, ...], verbosity: int) -> Iterator[str]
 
 def _failures(op: OpReport, registry: str) -> Iterator[str]:
     """Yield what is wrong, worst first; the same finding on several cases is told once, on its smallest case."""
-    kinds = told(op.cases)
-    for item in kinds[:MOST_FAILURES]:
+    every = told(op.cases)
+    for item in every[:MOST_FAILURES]:
         yield failure(item.case, item.finding, more=item.more, registry=registry)
-    if len(kinds) > MOST_FAILURES:
-        yield f"{len(kinds) - MOST_FAILURES} more kinds of failure in {op.op}; --format json lists them all"
+    if len(every) > MOST_FAILURES:
+        yield f"{len(every) - MOST_FAILURES} more kinds of failure in {op.op}; --format json lists them all"
 
 
 def failure(case: CaseReport, item: Finding, *, more: int = 0, registry: str = "") -> str:
     """Return one finding in full: the law, measured against allowed, where, and how to run it again."""
-    lines = [f"{item.verdict} {item.check}  {case.id}  {item.tensor}", f"  {item.law}", f"  {item.detail}"]
+    lines = [f"{item.verdict} {item.check}  {case.id}  {item.tensor}", f"  {item.law}", f"  {shortened(item.detail)}"]
     if item.looks_like:
         lines.append(f"  looks like: {item.looks_like}")
     if more:
-        lines.append(f"  and in {_count(more, 'more case')}")
-    if command := again(case, item, registry):
+        lines.append(f"  and in {counted(more, 'more case')}")
+    if command := again(case.id, item.check, registry):
         lines.append(f"  again: {command}")
     return "\n".join(lines)
-
-
-def again(case: CaseReport, item: Finding, registry: str = "") -> str:
-    """Return the command that audits a finding's case again, empty for an op that only a script knows."""
-    parsed = Case.parse(case.id)
-    if parsed.op.startswith(UNREGISTERED):
-        return ""
-    where = f" --registry {shlex.quote(registry)}" if registry else ""
-    check = f" --check {COMPILE}" if item.check == COMPILE else ""  # it does not depend on the case's values
-    return f"python -m opcheck audit{where} --backend {parsed.backend}{check} --case '{case.id}'"
-
-
-def summary(report: AuditReport) -> str:
-    """Return the last line: ops, cases, verdicts, and whether it may merge."""
-    counts = Counter(op.verdict for op in report.ops)
-    verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict]) or "nothing audited"
-    cases = sum(len(op.cases) for op in report.ops)
-    ending = "" if report.complete else "; ended early: this is what was finished"
-    gate = "may merge" if report.ok else "may not merge"
-    audited = f"{_count(len(report.ops), 'op')}, {_count(cases, 'case')}"
-    return f"{audited}: {verdicts}; {gate} (exit {report.exit_status}){ending}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _indent(text: str) -> list[str]:

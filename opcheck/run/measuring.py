@@ -11,12 +11,14 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 
+from opcheck.core.floats import round_to
+from opcheck.core.formats import FORMATS
 from opcheck.core.measure import dtype_name, measure
 from opcheck.core.measured import Measured
 from opcheck.core.policy import Contract
 
 QUANTIZE = "quantize"  # the kind
-ROUNDING = 2.0**-24  # of float32
+FLOAT32 = FORMATS["float32"]
 
 
 def measured_as(
@@ -79,12 +81,11 @@ class _Nudge(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if any(item.alias_info is not None for item in func._schema.returns):  # a view, or written in place
             return result
         self._steps += 1
-        factor = 1.0 + ROUNDING * (1.0 + self._steps / 7.0)
+        factor = 1.0 + FLOAT32.unit * (1.0 + self._steps / 7.0)
         return tree_map(lambda item: _moved(item, factor), result)
 
 
 def _moved(item: Any, factor: float) -> Any:
     if not isinstance(item, Tensor) or item.dtype != torch.float64:
         return item
-    exact = (item.to(torch.float32).to(torch.float64) == item) | ~item.isfinite()
-    return torch.where(exact, item, item * factor)
+    return torch.where((round_to(item, FLOAT32) == item) | ~item.isfinite(), item, item * factor)

@@ -68,14 +68,17 @@ class Watch:
     def _opened(self, path: Any, mode: str | None, flags: int) -> None:
         if not isinstance(path, str | bytes | os.PathLike) or flags & _WRITES or (mode and mode[0] in "wax"):
             return
+        frame = sys._getframe(2)
+        if _of_import(frame):
+            return  # the source of a module, which whoever imports it does not read otherwise
         if own := self.project.read(os.fsdecode(path)):
-            self.reads[self._owner(sys._getframe(2))].add(own)
+            self.reads[self._owner(frame)].add(own)
             self._fresh.add(own)
 
     def _imported(self, name: str) -> None:
         """Note what a module of the project imports itself, not what that imports in turn."""
         frame: FrameType | None = sys._getframe(2)
-        while frame is not None and frame.f_globals.get("__name__", "").startswith("importlib"):
+        while frame is not None and _of_import(frame):
             frame = frame.f_back
         if frame is not None and self._is_own(frame.f_globals.get("__name__", ""), frame.f_code.co_filename):
             self.imports[frame.f_globals["__name__"]].add(name)
@@ -93,3 +96,7 @@ class Watch:
         if (name, file) not in self._own:
             self._own[name, file] = "" if file.startswith("<") else self.project.module(name, file)
         return bool(self._own[name, file])
+
+
+def _of_import(frame: FrameType) -> bool:
+    return frame.f_code.co_filename.startswith("<frozen importlib") or frame.f_globals.get("__name__") == "importlib"

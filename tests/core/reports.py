@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from opcheck.core.finding import Finding
 from opcheck.core.kernel_coverage import Difference, Gap, KernelCoverage, MaskSeen
+from opcheck.core.pictures import ErrorMap, Histogram, Slope
 from opcheck.core.report import STAGES, AuditReport, CaseReport, OpReport, TensorRow
 from opcheck.core.verdict import Verdict
 
@@ -15,10 +16,24 @@ LAW = "The target is at most 2x as far from golden as the reference is, plus the
 verdicts = st.sampled_from(Verdict)
 words = st.text(max_size=8)
 numbers = st.floats() | st.sampled_from([math.nan, math.inf, -math.inf])
+lines = st.lists(numbers, max_size=3).map(tuple)
+counts = st.lists(st.integers(0, 9), max_size=3).map(tuple)
+pictures = st.one_of(
+    st.builds(
+        ErrorMap, unit=words, size=numbers, shape=counts, down=words, across=words, extent=counts, block=counts,
+        tile=counts, cells=st.lists(lines, max_size=3).map(tuple),
+    ),
+    st.builds(Histogram, unit=words, edges=lines, target=counts, reference=counts),
+    st.builds(
+        Slope, dim=words, over=words, lengths=counts, target=lines, reference=lines, target_exponent=numbers,
+        reference_exponent=numbers, excess=numbers, uncertainty=numbers,
+    ),
+)  # fmt: skip
 findings = st.builds(
     Finding, check=words, tensor=words, verdict=verdicts, law=words, detail=words, looks_like=words,
     numbers=st.dictionaries(words, numbers, max_size=3), waived=words,
-    not_covered=st.lists(words, max_size=2).map(tuple),
+    not_covered=st.lists(words, max_size=2).map(tuple), place=words,
+    pictures=st.lists(pictures, max_size=2).map(tuple),
 )  # fmt: skip
 rows = st.builds(
     TensorRow, tensor=words, dtype=words, reference_error=numbers, target_error=numbers,
@@ -38,6 +53,7 @@ ops = st.builds(
         st.sampled_from(STAGES), st.sampled_from(["holds", "fails", "inconclusive", "not covered"]), max_size=3
     ),
     formula=words, kind=words, place=words, problems=sentences,
+    contract=st.dictionaries(words, words, max_size=2),
 )  # fmt: skip
 kernels = st.builds(
     KernelCoverage, kernel=words, place=words, ops=sentences, lines=st.integers(0, 9), reached=st.integers(0, 9),

@@ -16,6 +16,7 @@ from opcheck.core.conditioning import (
     log_rms_error,
     slope,
     slope_error,
+    slope_picture,
 )  # fmt: skip
 from opcheck.core.proportions import student
 from opcheck.core.verdict import Verdict
@@ -118,3 +119,24 @@ def test_what_was_measured_is_said():
         "input condition 1.0e+06 at [3]; changing the inputs by half an ulp says 9 times that; from cols 4 to 1024 "
         "errors grow by exponents of 0.75 and 0.50, +0.25 +- 0.10 apart"
     )
+
+
+@pytest.mark.parametrize(("kappa", "over"), [(1e4, "sum |t|"), (math.nan, "")])
+def test_growth_is_drawn_where_it_was_measured(kappa, over):
+    lengths, errors = (4, 16, 64), (1e-8, 2e-8, 4e-8)
+    points = tuple(
+        AtLength(length=n, kappa=kappa, reference=e, target=3 * e, target_mean=0.0, target_deviate=0.0)
+        for n, e in zip(lengths, errors, strict=True)
+    )
+    drawn = slope_picture(replace(growth(0.25, 0.125), points=points))
+    assert (drawn.dim, drawn.lengths, drawn.over) == ("cols", lengths, over)
+    assert drawn.reference == errors
+    assert drawn.target == tuple(3 * item for item in errors)
+    assert (drawn.reference_exponent, drawn.target_exponent, drawn.excess, drawn.uncertainty) == (
+        0.5,
+        0.75,
+        0.25,
+        0.125,
+    )
+    assert FOUND.every_picture == ()
+    assert replace(FOUND, growth=replace(growth(0.25, 0.125), points=points)).every_picture == (drawn,)

@@ -2,7 +2,7 @@
 
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import jsonschema
@@ -10,15 +10,17 @@ import pytest
 from hypothesis import given, settings
 
 import opcheck
+from opcheck.core.pictures import ErrorMap
 from opcheck.core.report import case_from, finding_from, to_json, verdict_of
 from opcheck.core.report_schema import _schema, json_schema
 from opcheck.core.verdict import Verdict
-from opcheck.render.json import render
+from opcheck.render.formats.json import render
 from tests.core.reports import (
     FAIL,
     INCONCLUSIVE,
     LIMITED,
     PASS,
+    case,
     cases,
     failing,
     finding,
@@ -75,6 +77,7 @@ def test_a_finding_comes_back_from_json(item):
     again = finding_from(strict(json.dumps(to_json(item))))
     assert same(sorted(again.numbers.items()), sorted((key, float(value)) for key, value in item.numbers.items()))
     assert all(getattr(again, name) == getattr(item, name) for name in ("check", "tensor", "verdict", "law", "waived"))
+    assert same(again.pictures, item.pictures)
 
 
 def keys_sorted(value):
@@ -144,7 +147,20 @@ def places(value, path=()):
         yield from places(item, (*path, key))
 
 
-FREE = {"environment", "skipped", "numbers", "stages"}  # objects whose keys are data
+FREE = {"environment", "skipped", "numbers", "stages", "contract"}  # objects whose keys are data
+
+
+def test_a_line_of_a_picture_is_a_line_of_the_file():
+    cells = ((0.0, math.inf, 1e-05), (math.nan, -2.5, 1e300))
+    drawn = ErrorMap(
+        unit="[\n  1,\n  2\n]", size=1.0, shape=(2, 3), down="r", across="c", extent=(2, 3), block=(1, 1), tile=(0, 0),
+        cells=cells,
+    )  # fmt: skip
+    audited = report(replace(passing(), cases=(case("ops::x", FAIL, findings=(finding(pictures=(drawn,)),)),)))
+    text = render(audited)
+    assert '[0.0, "Infinity", 1e-05]' in text
+    assert '["NaN", -2.5, 1e+300]' in text
+    assert strict(text) == to_json(audited)
 
 
 def test_nothing_additional_and_nothing_missing_is_valid():

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import math
 import re
+import textwrap
 import warnings
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from opcheck.core.pictures import ErrorMap, Histogram, Picture
@@ -28,6 +31,10 @@ SETTINGS = {
     "legend.frameon": False,
     "text.parse_math": False,  # a name may hold dollar signs
 }
+
+
+SMALL = 6.5
+LINE = 68  # letters of that size that are as wide as a picture
 
 
 def file(picture: Picture, title: str) -> str:
@@ -61,10 +68,10 @@ def _svg(picture: Picture, ink: Ink, *, salt: str, title: str = "") -> str:
     settings: Any = {**SETTINGS, **colours, "axes.facecolor": ink.paper, "svg.hashsalt": salt}
     with matplotlib.rc_context(settings), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that a name has a letter which matplotlib's own type lacks
-        figure = _figure(picture, ink)
+        figure = _figure(_cleaned(picture), ink)
         if title:
-            figure.suptitle(clean(title), fontsize=7, wrap=True)
-            figure.supxlabel(clean(caption(picture)), fontsize=7, wrap=True)
+            figure.suptitle(_wrapped(title), fontsize=SMALL)
+            figure.supxlabel(_wrapped(caption(picture)), fontsize=SMALL)
         FigureCanvasSVG(figure)
         out = io.StringIO()
         figure.savefig(out, format="svg", metadata={"Date": None}, facecolor=ink.paper)
@@ -77,6 +84,18 @@ def _figure(picture: Picture, ink: Ink) -> Figure:
     if isinstance(picture, ErrorMap):
         return error_map.drawn(picture, ink)
     return histogram.drawn(picture, ink) if isinstance(picture, Histogram) else slope.drawn(picture, ink)
+
+
+def _cleaned(picture: Picture) -> Picture:
+    """Return a picture whose every word may stand in XML."""
+    values = {item.name: getattr(picture, item.name) for item in dataclasses.fields(picture) if item.name != "kind"}
+    words: dict[str, Any] = {name: clean(value) for name, value in values.items() if isinstance(value, str)}
+    return replace(picture, **words)
+
+
+def _wrapped(text: str) -> str:
+    """Break lines here: matplotlib takes dollar signs for mathematics where it breaks them."""
+    return "\n".join(textwrap.fill(line, LINE) for line in clean(text).splitlines())
 
 
 def caption(picture: Picture) -> str:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from opcheck.core.pictures import ErrorMap
 from opcheck.render.figures.ink import COLOURS, LEVELS, LOST, UNJUDGED, WIDTH, Ink
-from opcheck.render.plain import clean
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,8 +34,8 @@ def drawn(picture: ErrorMap, ink: Ink) -> Figure:
     axes.spines[:].set_visible(True)  # what is wrong in the last column is dark, as a page may be
     axes.set_xlim(0, picture.extent[1])
     axes.set_ylim(picture.extent[0], 0)
-    axes.set_xlabel(clean(picture.across))
-    axes.set_ylabel(clean(picture.down))
+    axes.set_xlabel(picture.across)
+    axes.set_ylabel(picture.down)
     _whole_ticks(axes)
     for size, extent, line in zip(picture.tile, picture.extent, (axes.axhline, axes.axvline), strict=True):
         if size and 1 < extent / size <= MOST_LINES:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from opcheck.core.pictures import Slope
 from opcheck.render.figures.ink import WIDTH, Ink, power_of_two
-from opcheck.render.plain import clean
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -34,7 +33,7 @@ def drawn(picture: Slope, ink: Ink) -> Figure:
     axes.xaxis.set_minor_locator(NullLocator())
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: power_of_two(math.log2(value))))
     axes.grid(color=ink.rule, linewidth=0.5)
-    axes.set_xlabel(clean(picture.dim))
+    axes.set_xlabel(picture.dim)
     axes.set_ylabel(f"RMS error over {picture.over}" if picture.over else "RMS error")
     difference = f"difference {picture.excess:+.2f} ± {2 * picture.uncertainty:.2f}"
     axes.legend(title=difference, fontsize=8, title_fontsize=8, loc="best")

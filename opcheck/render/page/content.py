@@ -13,9 +13,11 @@ from opcheck.core.power import smallest_caught
 from opcheck.core.report import STAGES, AuditReport, CaseReport, OpReport
 from opcheck.core.told import Told, remarked, told
 from opcheck.core.verdict import Verdict
-from opcheck.render import figures
+from opcheck.errors import BadCase
+from opcheck.render import figures as drawn
 from opcheck.render.page.matrix import checks_of, marks
-from opcheck.render.text import HEADERS, again, described, figures_of, summary
+from opcheck.render.remarks import again, summary
+from opcheck.render.text import HEADERS, described, figures
 
 MOST_TOLD = 12  # kinds of failure in full for each op; the rest are counted
 MOST_LISTED = 40  # limitations and gaps of an op, too
@@ -94,8 +96,8 @@ def _section(op: OpReport, anchor: str, report: AuditReport, registry: str) -> S
     shown = len(kinds[:MOST_TOLD])
     return Section(
         op=op, anchor=anchor, failures=cards[:shown], remarks=cards[shown:], unshown=len(kinds) - shown,
-        rows=[((f"{row.tensor} ({row.dtype})", *figures_of(row)), row.verdict) for row in worst_rows(op.cases)],
-        tested=described(op), catches=_catches(op.cases),
+        rows=[((f"{row.tensor} ({row.dtype})", *figures(row)), row.verdict) for row in worst_rows(op.cases)],
+        tested=_tested(op), catches=_catches(op.cases),
         stages=[(name, state := op.stages.get(name, "not covered"), STATES.get(state)) for name in STAGES],
         kernels=[item for item in report.kernels or () if op.op in item.ops],
         words=" ".join(_words(op)).lower(),
@@ -103,7 +105,7 @@ def _section(op: OpReport, anchor: str, report: AuditReport, registry: str) -> S
 
 
 def _card(item: Told, salt: str, registry: str) -> Card:
-    command = again(item.case, item.finding, registry)
+    command = again(item.case.id, item.finding.check, registry)
     where = f"--registry '{registry}' " if registry else ""
     failed = item.finding.verdict is Verdict.FAIL and command
     return Card(
@@ -111,10 +113,17 @@ def _card(item: Told, salt: str, registry: str) -> Card:
         again=command,
         repro=f"python -m opcheck repro {where}'{item.case.id}'" if failed else "",
         pictures=tuple(
-            Drawn(svg=figures.inline(picture, f"{salt}-{at}"), caption=figures.caption(picture), kind=picture.kind)
+            Drawn(svg=drawn.inline(picture, f"{salt}-{at}"), caption=drawn.caption(picture), kind=picture.kind)
             for at, picture in enumerate(item.finding.pictures)
         ),
     )
+
+
+def _tested(op: OpReport) -> str:
+    try:
+        return described(op)
+    except (BadCase, ValueError):  # a case from another version, which has no such id
+        return f"{len(op.cases)} cases, {op.backend}"
 
 
 def _catches(cases: Sequence[CaseReport]) -> str:
