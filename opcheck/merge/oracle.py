@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from opcheck.core.decision import Point
-from opcheck.merge.modules import Module, Node, Outside, Project, chain_of
+from opcheck.merge.modules import Module, Node, Outside, Project, chain_of, nodes
 from opcheck.merge.reasons import Reasons
 from opcheck.merge.registrations import ROLES, Registration
 
@@ -169,8 +169,8 @@ def _locals(tree: ast.AST) -> frozenset[str]:
     """Return the names that a function makes itself: its parameters, and what it assigns."""
     if isinstance(tree, ast.Assign | ast.AnnAssign | ast.AugAssign):
         return frozenset()
-    found = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
-    stored = (node for node in ast.walk(tree) if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load))
+    found = {node.arg for node in nodes(tree) if isinstance(node, ast.arg)}
+    stored = (node for node in nodes(tree) if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load))
     return frozenset(found | {node.id for node in stored})
 
 

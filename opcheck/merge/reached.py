@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from opcheck.merge.modules import Module, Node, Project, absolute, chain_of
+from opcheck.merge.modules import Module, Node, Project, absolute, chain_of, nodes
 
 
 def reached(project: Project, starts: Iterable[Node]) -> frozenset[Node]:
@@ -35,7 +35,7 @@ def _inside(project: Project, node: Node) -> Iterator[Node]:
 def mentioned(project: Project, module: Module, tree: ast.AST) -> Iterator[Node]:
     """Yield the names of the project that code mentions, imports inside functions among them."""
     inner: set[int] = set()
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         match node:
             case ast.Attribute() | ast.Name() if id(node) not in inner:
                 inner |= _chain(node)

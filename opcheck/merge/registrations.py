@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from opcheck.merge.modules import Module, Node, Outside, Project, chain_of
+from opcheck.merge.modules import Module, Node, Outside, Project, chain_of, nodes
 
 REGISTER, ADOPT = ("opcheck", "register"), ("opcheck", "adopt")
 ROLES = ("reference", "golden", "samples", "terms")  # what an op is held to
@@ -41,7 +41,7 @@ def _in(project: Project, module: Module) -> Iterator[Registration]:
     if not any("register" in line or "adopt" in line for line in module.lines):
         return
     for statement in module.statements:
-        for call in (node for node in ast.walk(statement) if isinstance(node, ast.Call)):
+        for call in (node for node in nodes(statement) if isinstance(node, ast.Call)):
             found = project.find(module, chain) if (chain := chain_of(call.func)) else None
             if not isinstance(found, Outside) or found.chain not in (REGISTER, ADOPT):
                 continue

@@ -40,10 +40,10 @@ def of_head(folder: Path, policy: Policy) -> Code:
     return _code(Project(text), python_files(folder, policy.modules), policy)
 
 
-def of_base(base: Base, prefix: str, policy: Policy) -> Code:
-    """Read the modules of base."""
+def of_base(base: Base, prefix: str, policy: Policy, head: Code) -> Code:
+    """Read the modules of base; what is as in head is not parsed again."""
     files = {path.removeprefix(prefix) for path in base.files if path.endswith(".py") and path.startswith(prefix)}
-    return _code(Project(lambda path: base.text(prefix + path)), files, policy)
+    return _code(Project(lambda path: base.text(prefix + path), head.project.parsed), files, policy)
 
 
 def _code(project: Project, files: Collection[str], policy: Policy) -> Code:
@@ -71,7 +71,7 @@ def points(
     yield from kernels.points(head.project, head.modules, head.registered)
     yield from _left_out(folder, sides, reasons)
     if _moved(folder, sides, base):
-        before = of_base(base, sides.prefix, sides.base)
+        before = of_base(base, sides.prefix, sides.base, head)
         both = [name for name in sides.base.ops if name in sides.head.ops]
         meanings = oracle.Meaning.of(before.project), oracle.Meaning.of(head.project)
         yield from oracle.points(before.by_op, head.by_op, *meanings, both, reasons, accepted)
