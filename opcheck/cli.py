@@ -83,6 +83,7 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )  # fmt: skip
         parsed.add_argument("--registry", type=Path, metavar="PATH", help="default: the nearest registry.toml upward")
+        parsed.add_argument("--no-plugins", action="store_true", help="leave out registries that packages bring along")
         module.add_arguments(parsed)
         parsed.set_defaults(run=module.run)
     return parser

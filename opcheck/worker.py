@@ -97,6 +97,7 @@ def _describe(channel: Any, payload: Mapping[str, Any], item: Mapping[str, Any],
     from opcheck.registry import registered
     from opcheck.run.environment import environment
     from opcheck.run.resting import resting
+    from opcheck.run.targets import has_kernel
 
     backend = payload["backend"]
     if backend == "cuda" and not torch.cuda.is_available():
@@ -115,6 +116,8 @@ def _describe(channel: Any, payload: Mapping[str, Any], item: Mapping[str, Any],
             "promoted": spec.promoted,
             "mutated": list(spec.mutated),
             "registered": spec.op is not None,
+            "not_covered": list(spec.not_covered),
+            "kernel": spec.op is None or has_kernel(spec.op, backend),
             "tags": list(spec.tags),
             "arguments": [item.name for item in spec.arguments],
             "draft": draft(spec),
@@ -142,7 +145,7 @@ def _learn(channel: Any, payload: Mapping[str, Any], item: Mapping[str, Any]) ->
 
     from opcheck.checks import limits_by_check
     from opcheck.core.report import to_json
-    from opcheck.declared import load
+    from opcheck.declared import load_all
     from opcheck.errors import OpcheckError
     from opcheck.registry import spec
     from opcheck.run.facts import facts_of
@@ -153,7 +156,7 @@ def _learn(channel: Any, payload: Mapping[str, Any], item: Mapping[str, Any]) ->
     _import(payload, item["skip"], lambda name: None)
     device = torch.device(payload["backend"])
     op = spec(item["facts"])
-    contract = load(Path(payload["registry"]), limits_by_check()).ops[op.name]
+    contract = load_all(list(map(Path, payload["registries"])), limits_by_check()).ops[op.name]
     try:
         with kept():
             facts = facts_of(op, contract, device)
@@ -177,13 +180,13 @@ def _audit(
     from opcheck.checks.protocol import Subject
     from opcheck.core.report import to_json
     from opcheck.core.sanitizer import Sanitize
-    from opcheck.declared import load
+    from opcheck.declared import load_all
     from opcheck.registry import spec
     from opcheck.run.execute import Executor
     from opcheck.run.surroundings import kept
 
     _import(payload, item["skip"], lambda name: None)
-    policy = load(Path(payload["registry"]), limits_by_check())
+    policy = load_all(list(map(Path, payload["registries"])), limits_by_check())
     checks = {name: check for name, check in all_checks().items() if name in item["checks"]}
     op = spec(item["op"])
     contract = policy.ops[op.name]
@@ -203,6 +206,7 @@ def _audit(
             representative=entry["representative"],
             mutated=op.mutated,
             registered=op.op is not None,
+            fake=op.fake,
             sanitizers=tuple(Sanitize(tool=tool, seconds=asked["seconds"]) for tool in asked["tools"]),
         )
         if recorder is not None:

@@ -128,6 +128,7 @@ def _open(arguments: argparse.Namespace, evidence: Path | None) -> Session:
             sanitize=arguments.sanitize,
             evidence=evidence,
             fresh=arguments.fresh,
+            plugins=not arguments.no_plugins,
         )
     )
 

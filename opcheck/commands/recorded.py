@@ -10,6 +10,7 @@ from opcheck.backends.present import backend_of
 from opcheck.commands.streams import say
 from opcheck.core.report import AuditReport
 from opcheck.declared.file import document, find
+from opcheck.declared.plugins import plugins
 from opcheck.errors import PolicyError
 from opcheck.evidence.answers import Answers, Asked, answer, told
 from opcheck.evidence.here import Here
@@ -36,6 +37,8 @@ def kept(arguments: argparse.Namespace) -> Store | None:
     """
     if arguments.evidence == OFF or arguments.sanitize or arguments.collect:
         return None
+    if plugins(wanted=not arguments.no_plugins):
+        return None  # what a plug-in's ops rest on is not watched
     if arguments.evidence:
         return Store(Path(arguments.evidence), named=True)
     try:

@@ -256,8 +256,8 @@ def _inexcusable(found: Conditioned) -> str:
     roundings = max(EXCUSED, 4 * math.sqrt(found.terms))
     if kappa.quotient > roundings * kappa.excuses * kappa.unit:
         return (
-            f"a condition number of {kappa.excuses:.1e} does not explain that the reference is {kappa.quotient:.0%} off; "
-            f"mend the reference, or golden"
+            f"a condition number of {kappa.excuses:.1e} does not explain that the reference is {kappa.quotient:.0%} "
+            f"off; mend the reference, or golden"
         )
     return ""
 

@@ -1,4 +1,4 @@
-"""The grid of a quantization: integers, or the numbers of an 8-bit float; is each one nearest to the unrounded value?"""
+"""The grid of a quantization, integers or 8-bit floats: is each number the nearest to the unrounded value?"""
 
 from __future__ import annotations
 

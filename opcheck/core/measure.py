@@ -45,7 +45,7 @@ def measure(
         gradient: Whether it is a gradient; a NaN of golden is void there when `inputs_finite`.
         overflow: What the op promises for results beyond the largest value of the element type.
         existing: A tolerance declared beside the gate.
-        quantized: Whether golden is the unrounded value in units of a grid, of which target is to be the nearest number.
+        quantized: Whether golden is unrounded, in units of a grid, of which target is to be the nearest number.
         steady: Golden with every inexact step off by a rounding of float32: which ties are ties in float32 too.
 
     Source:

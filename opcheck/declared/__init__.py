@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from opcheck.declared.draft import draft
     from opcheck.declared.file import find
+    from opcheck.declared.joined import load_all
     from opcheck.declared.policy import json_schema, load, policy_of, write_schema
 
-__all__ = ["draft", "find", "json_schema", "load", "policy_of", "write_schema"]
+__all__ = ["draft", "find", "json_schema", "load", "load_all", "policy_of", "write_schema"]
 
-_PLACES = {"draft": "draft", "find": "file"}
+_PLACES = {"draft": "draft", "find": "file", "load_all": "joined"}
 
 
 def __getattr__(name: str) -> Any:

@@ -59,12 +59,13 @@ def _in(project: Project, module: Module) -> Iterator[Registration]:
 
 def _name(given: ast.expr | None, call: ast.Call, *, adopted: bool) -> str:
     """Return the op's name: in words, or that of the `torch.ops.ns.op` that is adopted."""
-    first = call.args[0] if call.args else None
-    stated = given if given is not None else None if adopted else first
+    stated = given if given is not None else call.args[0] if call.args else None
     if isinstance(stated, ast.Constant) and isinstance(stated.value, str):
         return stated.value
-    chain = chain_of(first) if stated is None and first is not None else ()
-    return f"{chain[2]}::{chain[3]}" if chain[:2] == ("torch", "ops") and len(chain) > 3 else ""
+    chain = chain_of(stated) if adopted and stated is not None else ()
+    if chain[:2] != ("torch", "ops") or len(chain) < 4:
+        return ""
+    return f"{chain[2]}::{'.'.join(chain[3:])}".removesuffix(".default")
 
 
 def made(registration: Registration) -> Node | None:

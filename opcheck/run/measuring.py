@@ -64,7 +64,7 @@ class Nudged:
 
     def inside(self) -> contextlib.AbstractContextManager[None]:
         """Be around golden's code."""
-        return _Nudge()  # type: ignore[no-untyped-call]
+        return _Nudge()
 
 
 class _Nudge(TorchDispatchMode):  # type: ignore[no-untyped-call]

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import datetime
 import difflib
-import hashlib
 import os
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from opcheck.backends.present import backend_of
@@ -25,7 +23,8 @@ from opcheck.core.reached import shortfalls
 from opcheck.core.report import AuditReport, CaseReport, OpReport
 from opcheck.core.sanitizer import Sanitize
 from opcheck.core.select import matcher, select_ops
-from opcheck.declared import find, load
+from opcheck.declared import load_all
+from opcheck.declared.plugins import digest_of_files, plugins, registries
 from opcheck.errors import OpcheckError, UnknownOp
 from opcheck.evidence.answers import told
 from opcheck.evidence.store import Store
@@ -85,13 +84,15 @@ class Session:
         if options.coverage and backend != "cpu":
             raise OpcheckError(f"--coverage records interpreted kernels, and on {backend} none is; give --backend cpu")
         options = sanitizing(options, backend)
-        # A run under sanitizers says nothing of what the op computes.
-        store = Store(options.evidence, named=True) if options.evidence and not options.sanitize else None
-        path = (options.registry or find()).resolve()
-        policy = load(path, limits_by_check())
+        brought = plugins(wanted=options.plugins)
+        # A run under sanitizers says nothing of what the op computes; what a plug-in rests on is not watched.
+        kept = options.evidence and not options.sanitize and not brought
+        store = Store(options.evidence, named=True) if options.evidence and kept else None
+        paths, root = registries(options.registry, brought)
+        policy = load_all(paths, limits_by_check())
         payload = {
-            "root": str(path.parent),
-            "registry": str(path),
+            "root": root,
+            "registries": list(map(str, paths)),
             "modules": list(policy.modules),
             "backend": backend,
             "level": options.level,
@@ -114,6 +115,9 @@ class Session:
         except BaseException:
             pool.close()
             raise
+        if brought:
+            known = {**registry.environment, "plugins": ", ".join(map(str, brought))}
+            registry = replace(registry, environment=known)
         return cls(options=options, policy=policy, backend=backend, pool=pool, registry=registry,
                    payload=payload, skip=skip, store=store, started=started)  # fmt: skip
 
@@ -158,9 +162,12 @@ class Session:
             return self._given_cases()
         wanted = matcher(self.options.keyword)
         ops = tuple(name for name in self.ops if name not in answered)
-        self._learn(ops)
+        self._learn([name for name in ops if self.registry.ops[name]["kernel"]])
         plans = {}
         for name in ops:
+            if not self.registry.ops[name]["kernel"]:
+                plans[name] = Plan(cases=(), not_covered=(f"{self.backend}: the op has no kernel for it",))
+                continue
             plan = plan_cases(
                 self.policy.ops[name],
                 level=self.options.level,
@@ -281,7 +288,7 @@ class Session:
             verdict=result.verdict,
             exit_status=int(result.exit_status),
             environment=self.registry.environment,
-            policy_digest=hashlib.blake2b(Path(self.policy.path).read_bytes(), digest_size=16).hexdigest(),
+            policy_digest=digest_of_files(self.payload["registries"]),
             problems=result.problems,
             complete=complete and sum(map(len, done.values())) == total,
             level=self.options.level,

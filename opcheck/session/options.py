@@ -50,3 +50,4 @@ class Options:
     sanitize: tuple[str, ...] = ()
     evidence: Path | None = None
     fresh: bool = False
+    plugins: bool = True

@@ -118,7 +118,7 @@ def _check(
         )
     if a.dim() != 2 or b.dim() != 2 or a.shape[1] != b.shape[0] or 0 in b.shape:
         raise ValueError(
-            f"matmul_fp8: a {list(a.shape)} and b {list(b.shape)} should be [m, k] and [k, n] with k and n of at least 1"
+            f"matmul_fp8: a {list(a.shape)} and b {list(b.shape)} should be [m, k] and [k, n], k and n at least 1"
         )
     rows, cols = (a.shape[0], b.shape[1]) if scaling == "rowwise" else (1, 1)
     if scale_a.shape != (rows, 1) or scale_b.shape != (1, cols):

@@ -320,8 +320,11 @@ EXPECTED: Mapping[str, Expect] = {
     "first_index": _in_families("numerics", "out", "target 0; 3 of 15 elements", "one_lowest", "lowest", "alternating"),
     "flushed": _in_families("numerics", "out", "target 0", "subnormal"),
     "half_away": _in_families(
-        "structure", "out", "329 of 645 integers differ, the first at [0, 1]: golden 0",
-        "half_steps", "half_steps_fp8",
+        "structure",
+        "out",
+        "329 of 645 integers differ, the first at [0, 1]: golden 0",
+        "half_steps",
+        "half_steps_fp8",
     ),
     "large_square": _in_families("structure", "out", "target inf", "near_overflow"),
     "last_index": _in_families(
@@ -337,8 +340,13 @@ EXPECTED: Mapping[str, Expect] = {
     "product_rounding": _in_families("bias", "out", "rounding away from zero", "halfway"),
     "sign_bit": _in_families("numerics", "grad x", "every 3th of cols from 1", "signed_zeros"),
     "wrapping_cast": _in_families(
-        "structure", "out", "golden 127, reference 127, target -19",
-        "saturating", "near_overflow", "outlier_column", "half_steps_fp8",
+        "structure",
+        "out",
+        "golden 127, reference 127, target -19",
+        "saturating",
+        "near_overflow",
+        "outlier_column",
+        "half_steps_fp8",
     ),
     "zero_range": _in_families("structure", "out", "645 of 645 integers differ", "constant_rows", "zeros"),
     # What only an observer of every access sees: the numbers are right.

@@ -247,9 +247,9 @@ def test_a_name_that_a_function_makes_itself_is_its_own():
     ('opcheck.register("p::a", reference=abs, samples=abs)', "p::a"),
     ('opcheck.register(name="p::a", reference=abs, samples=abs)', "p::a"),
     ('opcheck.adopt(torch.ops.aten.add, reference=abs, samples=abs)', "aten::add"),
-    ('opcheck.adopt(torch.ops.aten.add.Tensor, reference=abs, samples=abs)', "aten::add"),
+    ('opcheck.adopt(torch.ops.aten.add.Tensor, reference=abs, samples=abs)', "aten::add.Tensor"),
     ('opcheck.adopt(abs, name="p::abs", reference=abs, samples=abs)', "p::abs"),
-    ('opcheck.adopt("p::abs", reference=abs, samples=abs)', ""),
+    ('opcheck.adopt("p::abs", reference=abs, samples=abs)', "p::abs"),
     ('opcheck.register(NAME, reference=abs, samples=abs)', ""),
 ])  # fmt: skip
 def test_the_name_of_a_registration(call, name):

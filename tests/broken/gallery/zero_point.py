@@ -54,9 +54,7 @@ def declare(namespace, wrong):
         out = allocate(q, zero, scale)
         rows, cols = q.shape
         block = triton.next_power_of_2(max(cols, 1))
-        _kernel[(rows,)](
-            q.contiguous(), zero.contiguous(), scale.contiguous(), out, cols, BLOCK=block, WRAP=not wrong
-        )
+        _kernel[(rows,)](q.contiguous(), zero.contiguous(), scale.contiguous(), out, cols, BLOCK=block, WRAP=not wrong)
         return out
 
     op.register_fake(allocate)
