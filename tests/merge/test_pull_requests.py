@@ -113,6 +113,12 @@ def unregistered_kernel_left_out_by_its_author(repo):
     repo.audit()
 
 
+@request(1, "module-broken: mine/other.py is not Python: invalid syntax (mine/other.py, line 1)")
+def file_that_is_not_python(repo):
+    repo.write("mine/other.py", "def f(:\n")
+    repo.audit()
+
+
 # Limits
 
 
@@ -163,6 +169,18 @@ def default_limit_loosened(repo):
 @request(0, "defaults.numerics.fudge_factor is 3, 2 in base", ": benchmarks/calibrate.py of May")
 def default_limit_loosened_with_a_reason(repo):
     repo.declare("fudge_factor = 2.0", 'fudge_factor = 3.0\nreason = "benchmarks/calibrate.py of May"')
+    repo.audit()
+
+
+@request(1, "defaults.numerics.max_reference_relative_error is 0.05, 0.1 in base")
+def a_number_without_a_looser_side_moved(repo):
+    repo.declare("fudge_factor = 2.0", "fudge_factor = 2.0\nmax_reference_relative_error = 0.05")
+    repo.audit()
+
+
+@request(0, "may merge")
+def builds_added(repo):
+    repo.add('[defaults.compile]\ntargets = ["sm_90", "sm_80"]\n')
     repo.audit()
 
 
