@@ -113,7 +113,7 @@ def unregistered_kernel_left_out_by_its_author(repo):
     repo.audit()
 
 
-@request(1, "module-broken: mine/other.py is not Python: invalid syntax (mine/other.py, line 1)")
+@request(1, "module-broken: mine/other.py is not Python: invalid syntax (other.py, line 1)")
 def file_that_is_not_python(repo):
     repo.write("mine/other.py", "def f(:\n")
     repo.audit()
