@@ -37,6 +37,7 @@ def _tables(schema):
     yield "[gate]", top["gate"]
     yield '[op."ns::name"]', next(iter(_values(_resolved(top["op"], schema))))
     yield "[[waiver]]", _resolved(top["waiver"], schema)["items"]
+    yield "[[change]]", _resolved(top["change"], schema)["items"]
 
 
 def _values(table):
