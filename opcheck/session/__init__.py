@@ -15,6 +15,7 @@ from opcheck.core.building import COMPILE
 from opcheck.core.case import Case
 from opcheck.core.cases import Plan, Planned, plan_cases
 from opcheck.core.facts import Facts
+from opcheck.core.following import following
 from opcheck.core.gate import apply_waivers, gate, waiver_problems
 from opcheck.core.outside import outside
 from opcheck.core.policy import Policy, Waiver
@@ -258,7 +259,7 @@ class Session:
         if kernels is not None and complete and not self._narrowed:
             problems += shortfalls(kernels, self.policy, plans, whole=self._every_op)
         result = gate(reports, self.policy.gate, problems=problems, complete=complete)
-        return AuditReport(
+        report = AuditReport(
             ops=reports,
             verdict=result.verdict,
             exit_status=int(result.exit_status),
@@ -269,6 +270,7 @@ class Session:
             level=self.options.level,
             kernels=kernels,
         )
+        return following(report, registry=str(self.options.registry or ""), whole=self._whole)
 
     def _building(self, plans: Mapping[str, Plan], checks: Sequence[str]) -> dict[str, Plan]:
         """Return of each plan the cases whose kernels are to be built.
