@@ -111,7 +111,7 @@ def group_norm_reference(x, weight, bias, groups=2, eps=1e-6):
 
 def group_norm_golden(x, weight, bias, groups=2, eps=1e-6):
     """Compute it from mean and centred variance."""
-    grouped = x.reshape(x.shape[0], groups, -1)
+    grouped = x.reshape(x.shape[0], groups, x.shape[1] // groups * x.shape[2])
     centered = grouped - grouped.mean(-1, keepdim=True)
     normal = centered / torch.sqrt(centered.square().mean(-1, keepdim=True) + eps)
     return normal.reshape(x.shape) * weight[:, None] + bias[:, None]
