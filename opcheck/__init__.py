@@ -13,6 +13,7 @@ from opcheck.core.verdict import Verdict
 from opcheck.core.version import VERSION
 
 if TYPE_CHECKING:
+    from opcheck.adoption import adopt
     from opcheck.core.report import AuditReport
     from opcheck.errors import AuditFailed, OpcheckError
     from opcheck.quick import verify
@@ -28,6 +29,7 @@ __all__ = [
     "OpcheckError",
     "Sample",
     "Verdict",
+    "adopt",
     "audit",
     "promote",
     "register",
@@ -39,6 +41,7 @@ _LAZY = {
     "AuditFailed": "opcheck.errors",
     "AuditReport": "opcheck.core.report",
     "OpcheckError": "opcheck.errors",
+    "adopt": "opcheck.adoption",
     "audit": "opcheck.session",
     "promote": "opcheck.registry",
     "register": "opcheck.registry",

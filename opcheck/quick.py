@@ -115,7 +115,12 @@ def _audit(spec: OpSpec, contract: Contract, cases: Sequence[Case], device: torc
     reports = tuple(
         audit_case(
             Subject(
-                contract=contract, case=case, representative=True, mutated=spec.mutated, registered=spec.op is not None
+                contract=contract,
+                case=case,
+                representative=True,
+                mutated=spec.mutated,
+                registered=spec.op is not None,
+                fake=spec.fake,
             ),
             {name: check for name, check in all_checks().items() if name != COMPILE},  # it needs workers of its own
             policy,
@@ -132,6 +137,7 @@ def _audit(spec: OpSpec, contract: Contract, cases: Sequence[Case], device: torc
         limitations=("golden is the reference promoted to float64: it shares any mistake of the formula",)
         if spec.promoted
         else (),
+        not_covered=spec.not_covered,
         stages=stages(contract, reports),
         kind=contract.kind,
         place=str(spec.place),

@@ -12,9 +12,10 @@ from typing import Any, TypeVar
 import torch
 from torch._library.custom_ops import CustomOpDef
 
-from opcheck.core.spec import Argument, ArgumentKind, OpSpec, Place
+from opcheck.core.spec import OpSpec, Place
 from opcheck.errors import RegistrationError, UnknownOp
 from opcheck.run.oracle import promote
+from opcheck.run.targets import Target, looked_at, place_of
 
 __all__ = ["promote", "register", "registered", "spec"]
 
@@ -69,7 +70,7 @@ def register(
     """
     if not _NAME.fullmatch(str(name)):
         raise RegistrationError(f"{name!r} is not an op name; it should read namespace::op, two Python identifiers")
-    _refuse_uncallable(name, reference=reference, samples=samples, golden=golden, terms=terms)
+    refuse_uncallable(name, reference=reference, samples=samples, golden=golden, terms=terms)
 
     def decorate(function: Callable[..., Any]) -> CustomOpDef:
         if not inspect.isfunction(function):
@@ -77,8 +78,9 @@ def register(
                 f"{name}: registered is a {type(function).__name__}; it should be a function with annotations, "
                 f"def {name.rpartition('::')[2]}(x: torch.Tensor) -> torch.Tensor"
             )
-        place = _place(function)
-        _refuse_taken(name, function, place)
+        place = place_of(function)
+        refuse_taken(name, (function.__module__, function.__qualname__), place)
+        _refuse_existing(name, place)
         mutated = mutates_args if isinstance(mutates_args, str) else tuple(mutates_args or ())
         inferred = schema or _infer(name, function, mutated, place)
         try:
@@ -87,58 +89,78 @@ def register(
             )
         except (ValueError, RuntimeError, TypeError) as error:
             raise RegistrationError(f"{place}: {name} cannot be registered: {_reason(error)}") from error
-        _SPECS[name] = replace(
+        entry = replace(
             described(op, name),
+            fake=True,  # it may be registered later; where it is not, that is a finding
+            not_covered=(),
             reference=reference,
             golden=golden or promote(reference),
             samples=samples,
             terms=terms,
             promoted=golden is None,
             tags=tuple(str(tag).rpartition(".")[2] for tag in tags),
+            subject=op,
             module=function.__module__,
             qualname=function.__qualname__,
             place=place,
         )
+        enter(entry)
         return op
 
     return decorate
 
 
-def described(target: Callable[..., Any], name: str) -> OpSpec:
-    """Return what can be told of a target by looking at it: schema and arguments of a custom op, place of a function.
+def described(target: Any, name: str) -> OpSpec:
+    """Return what can be told of a target by looking at it; its reference, golden and samples are still to be given.
 
-    Its reference, golden and samples are still to be given.
+    Raises:
+        RegistrationError: It cannot be called.
     """
-    schema = target._opoverload._schema if isinstance(target, CustomOpDef) else None
+    found = target if isinstance(target, Target) else looked_at(target)
 
     def missing(*args: Any, **kwargs: Any) -> Any:
         raise RegistrationError(f"{name}: no reference, golden or samples were given")
 
     return OpSpec(
         name=name,
-        target=target,
+        target=found.call,
         reference=missing,
         golden=missing,
         samples=missing,
-        arguments=_arguments(schema) if schema is not None else (),
-        schema=str(schema) if schema is not None else "",
-        op=target if schema is not None else None,
-        place=_place(target._init_fn if isinstance(target, CustomOpDef) else target),
+        arguments=found.arguments,
+        schema=found.schema,
+        op=found.op,
+        operator=found.name if found.op is not None else "",
+        fake=found.fake,
+        not_covered=found.not_covered,
+        place=found.place,
     )
 
 
 def spec(op: Any) -> OpSpec:
-    """Return what was registered for an op, by its name or the object that `register` returned.
+    """Return what was registered for an op, by its name, the object that `register` returned, or what was adopted.
 
     Raises:
         UnknownOp: Nothing of that name is registered; the message names close matches.
     """
-    name = op if isinstance(op, str) else getattr(op, "_qualname", str(op))
-    if name in _SPECS:
-        return _SPECS[name]
+    name = op if isinstance(op, str) else getattr(op, "_qualname", "")
+    found = _SPECS.get(name) or next((item for item in _SPECS.values() if item.subject is op), None)
+    if found is not None:
+        return found
+    name = name or str(op)
     close = difflib.get_close_matches(name, _SPECS, n=1)
     hint = f"; did you mean {close[0]}?" if close else f"; registered are {', '.join(sorted(_SPECS)) or 'none'}"
     raise UnknownOp(f"{name!r} is not a registered op{hint}")
+
+
+def enter(entry: OpSpec) -> None:
+    """Put an op into the registry; the same one again (a reloaded module, a rerun cell) replaces the first.
+
+    Raises:
+        RegistrationError: Another one has the name.
+    """
+    refuse_taken(entry.name, (entry.module, entry.qualname), entry.place)
+    _SPECS[entry.name] = entry
 
 
 def registered() -> dict[str, OpSpec]:
@@ -146,21 +168,27 @@ def registered() -> dict[str, OpSpec]:
     return dict(sorted(_SPECS.items()))
 
 
-def _refuse_uncallable(name: str, **given: Any) -> None:
+def refuse_uncallable(name: str, **given: Any) -> None:
     for role, value in given.items():
         optional = role in ("golden", "terms")
         if not callable(value) and not (optional and value is None):
             raise RegistrationError(f"{name}: {role} is {value!r}; it should be a function{' or None' * optional}")
 
 
-def _refuse_taken(name: str, function: Callable[..., Any], place: Place) -> None:
-    """Refuse a second registration; the same function again (a reloaded module, a rerun cell) replaces the first."""
+def refuse_taken(name: str, identity: tuple[str, str], place: Place) -> None:
+    """Refuse a name that something else in the registry has: another module, or another qualified name in it."""
     before = _SPECS.get(name)
-    if before is not None and (before.module, before.qualname) != (function.__module__, function.__qualname__):
+    if before is not None and (before.module, before.qualname) != identity:
         raise RegistrationError(f"{place}: {name} is already registered at {before.place}; rename one of them")
+
+
+def _refuse_existing(name: str, place: Place) -> None:
+    """Refuse the name of an operator that torch has already, not through us."""
     namespace, _, op = name.partition("::")
-    if before is None and hasattr(getattr(torch.ops, namespace), op):
-        raise RegistrationError(f"{place}: torch.ops.{namespace}.{op} exists already; give the op another name")
+    if name not in _SPECS and hasattr(getattr(torch.ops, namespace), op):
+        raise RegistrationError(
+            f"{place}: torch.ops.{namespace}.{op} exists already; give the op another name, or opcheck.adopt it"
+        )
 
 
 def _infer(name: str, function: Callable[..., Any], mutates_args: Any, place: Place) -> str:
@@ -177,26 +205,3 @@ def _reason(error: Exception) -> str:
     longest = 160 if mend else 300
     short = text if len(text) <= longest else text[: longest - 4] + " ..."
     return f"{mend} (torch: {short})" if mend else short
-
-
-def _place(function: Callable[..., Any]) -> Place:
-    code = getattr(inspect.unwrap(function), "__code__", None) or getattr(type(function).__call__, "__code__", None)
-    return Place(file=code.co_filename, line=code.co_firstlineno) if code else Place(file="<unknown>", line=0)
-
-
-def _arguments(schema: Any) -> tuple[Argument, ...]:
-    found = []
-    for item in schema.arguments:
-        text = str(item.type)
-        single: ArgumentKind = "tensor" if "Tensor" in text else "value"
-        kind = "tensor list" if "Tensor" in text and "List[" in text else single
-        found.append(
-            Argument(
-                name=item.name,
-                kind=kind,
-                mutated=bool(item.alias_info and item.alias_info.is_write),
-                keyword_only=item.kwarg_only,
-                default=repr(item.default_value) if item.has_default_value() else "",
-            )
-        )
-    return tuple(found)

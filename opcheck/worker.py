@@ -84,6 +84,7 @@ def _describe(channel: Any, payload: Mapping[str, Any], item: Mapping[str, Any])
     from opcheck.declared import draft
     from opcheck.registry import registered
     from opcheck.run.environment import environment
+    from opcheck.run.targets import has_kernel
 
     backend = payload["backend"]
     if backend == "cuda" and not torch.cuda.is_available():
@@ -101,6 +102,8 @@ def _describe(channel: Any, payload: Mapping[str, Any], item: Mapping[str, Any])
             "promoted": spec.promoted,
             "mutated": list(spec.mutated),
             "registered": spec.op is not None,
+            "not_covered": list(spec.not_covered),
+            "kernel": spec.op is None or has_kernel(spec.op, backend),
             "tags": list(spec.tags),
             "arguments": [item.name for item in spec.arguments],
             "draft": draft(spec),
@@ -184,6 +187,7 @@ def _audit(channel: Any, payload: Mapping[str, Any], item: Mapping[str, Any], re
             representative=entry["representative"],
             mutated=op.mutated,
             registered=op.op is not None,
+            fake=op.fake,
             sanitizers=tuple(Sanitize(tool=tool, seconds=asked["seconds"]) for tool in asked["tools"]),
         )
         if recorder is not None:

@@ -132,7 +132,7 @@ class Composition:
 def _trials(subject: Subject) -> tuple[Composed, ...]:
     """Return what can be tried: torch.compile sees into a callable that is no op, and is not the caller's promise."""
     found: list[Composed] = []
-    if subject.registered:
+    if subject.registered and subject.fake:
         found += [Compiled(backend="aot_eager"), Compiled(backend="inductor")]
     if not subject.mutated:
         found += [Checkpointed(reentrant=False), Checkpointed(reentrant=True), Packed(), Transformed()]
@@ -144,6 +144,8 @@ def _trials(subject: Subject) -> tuple[Composed, ...]:
 def _impossible(subject: Subject) -> Iterator[str]:
     if not subject.registered:
         yield "torch.compile: the target is a plain callable, not a torch.library op"
+    elif not subject.fake:
+        yield "torch.compile: the adopted op has no fake"
     if subject.case.backend != "cuda":
         yield "CUDA graph replay: it needs a GPU"
     elif subject.contract.random:

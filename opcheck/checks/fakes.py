@@ -35,7 +35,9 @@ class Fakes:
     limits: ClassVar[type] = FakesLimits
 
     def applies(self, subject: Subject) -> str:
-        return "" if subject.registered else "the target is a plain callable: it has no fake"
+        if not subject.registered:
+            return "the target is a plain callable: it has no fake"
+        return "" if subject.fake else "the adopted op has no fake"
 
     def plan(self, subject: Subject, seen: Seen, limits: LimitsOf) -> tuple[Trial, ...]:
         if compared(seen) is None:

@@ -103,9 +103,9 @@ def translate(message: str) -> str:
 def _trials(subject: Subject) -> tuple[Registration, ...]:
     contract = subject.contract
     loose = contract.random or not (contract.deterministic_forward and contract.deterministic_backward)
-    tests = [SCHEMA, AUTOGRAD, FAKE]
-    if subject.level != "quick":
-        tests.append(AOT)
+    tests = [SCHEMA, AUTOGRAD]
+    if subject.fake:
+        tests += [FAKE, AOT] if subject.level != "quick" else [FAKE]
     return tuple(Registration(test=test, nondeterministic=loose) for test in tests)
 
 

@@ -26,6 +26,7 @@ class Subject:
         representative: Whether this is the case of its dtype on which the costly checks run.
         mutated: Arguments that the op writes into; such an op has no backward.
         registered: Whether there is a torch.library op to test, and not only a callable.
+        fake: Whether the op is to run on fake tensors; an adopted one without a fake is not.
         sanitizers: The sanitizers' runs that were asked for.
     """
 
@@ -35,6 +36,7 @@ class Subject:
     representative: bool = False
     mutated: tuple[str, ...] = ()
     registered: bool = True
+    fake: bool = True
     sanitizers: tuple[Sanitize, ...] = ()
 
 

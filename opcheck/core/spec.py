@@ -52,6 +52,10 @@ class OpSpec:
         arguments: The schema's parameters, in order; empty where the op's schema is unknown.
         schema: The schema as torch prints it.
         op: The `torch.library` object that `torch.library.opcheck` takes; None for a plain callable.
+        subject: What was adopted, as it was given.
+        operator: Name under which torch's dispatcher knows it; empty for a plain callable.
+        fake: Whether it is to run on fake tensors; an adopted op that has no fake is not asked to.
+        not_covered: What cannot be checked of it, as sentences for the report.
         tags: Names of the op's torch tags.
         module, qualname, place: Where the author's function stands.
     """
@@ -66,6 +70,10 @@ class OpSpec:
     arguments: tuple[Argument, ...] = ()
     schema: str = ""
     op: Any = None
+    subject: Any = None
+    operator: str = ""
+    fake: bool = True
+    not_covered: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     module: str = ""
     qualname: str = ""
@@ -75,3 +83,8 @@ class OpSpec:
     def mutated(self) -> tuple[str, ...]:
         """The names of the arguments that the op writes into."""
         return tuple(argument.name for argument in self.arguments if argument.mutated)
+
+    @property
+    def dispatched(self) -> str:
+        """The name by which a call of the op is told from others while it runs."""
+        return self.operator or self.name

@@ -215,7 +215,7 @@ def forward(spec: OpSpec, case: Case, call: Call) -> Graph:
     Raises:
         RoleFailed: It raised.
     """
-    with setting("target", spec.name):
+    with setting("target", spec.dispatched):
         outputs, _ = answer(spec, "target", call)
     leaves = {} if spec.mutated else {name: value for name, value in call.tensors() if value.requires_grad}
     live = live_outputs(outputs, case) if leaves else {}

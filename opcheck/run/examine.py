@@ -159,7 +159,7 @@ class _Looking:
         def function(*given: Tensor) -> tuple[Tensor, ...]:
             changed = dict(zip(leaves, given, strict=True))
             moved = call.map(lambda name, value: changed.get(name, value.detach()))
-            with setting("golden", self.spec.name):
+            with setting("golden", self.spec.dispatched):
                 outputs, _ = answer(self.spec, "golden", moved)
             return tuple(live_outputs(outputs, case).values())
 
@@ -184,7 +184,7 @@ class _Looking:
             raise NotCovered("tensors that are not floating-point")
         chosen = _chosen(call, self.case)
         vectors = call.map(lambda name, value: torch.tensor(chosen[name], dtype=torch.float64, device=value.device))
-        with setting("golden", self.spec.name), torch.no_grad():
+        with setting("golden", self.spec.dispatched), torch.no_grad():
             outputs, _ = answer(self.spec, "golden", vectors)
         count = len(next(iter(chosen.values()), ()))
         if any(tuple(value.shape) != (count,) for value in outputs.values()):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import torch
@@ -87,11 +87,24 @@ def symbolic_forms(spec: OpSpec, case: Case, device: torch.device) -> Faked:
 
         answer(spec, "target", call.map(fake))
     fixed = []
+    numbers = _numbers((*call.args, *call.kwargs.values()))
     for dim, size in symbols.items():
         settled = shapes.replace(size.node.expr)
-        if settled.is_number:
+        # An op that gets a size as a number, too (layer_norm's normalized_shape), may well compare the two.
+        if settled.is_number and int(settled) not in numbers:
             fixed.append(f"{dim} = {settled}")
     return Faked(fixed=tuple(fixed), sizes=len(symbols))
+
+
+def _numbers(values: Iterable[Any]) -> set[int]:
+    """Return the integers among arguments, and in lists among them."""
+    found: set[int] = set()
+    for value in values:
+        if isinstance(value, int) and not isinstance(value, bool):
+            found.add(value)
+        elif isinstance(value, list | tuple):
+            found |= _numbers(value)
+    return found
 
 
 def _upstream(case: Case, name: str, output: Tensor) -> Tensor:

@@ -61,7 +61,7 @@ class Graph:
         """
         create = any(value.requires_grad for value in cotangents.values())
         try:
-            with setting(self.role, self.spec.name):
+            with setting(self.role, self.spec.dispatched):
                 found = torch.autograd.grad(
                     list(self.live.values()), list(self.leaves.values()), list(cotangents.values()),
                     allow_unused=True, retain_graph=keep, create_graph=create,
@@ -77,7 +77,7 @@ class Graph:
             RoleFailed: The backward raised.
         """
         try:
-            with setting(self.role, self.spec.name):
+            with setting(self.role, self.spec.dispatched):
                 torch.autograd.backward([next(iter(self.live.values()))], [cotangent], retain_graph=True)
         except (Exception, SystemExit) as error:
             raise RoleFailed(describe(error, self.role, "backward")) from error
@@ -110,7 +110,7 @@ def build(
         SampleError, BadCase: The case does not fit the op.
     """
     call = prepared(spec, case, role, device, precision=precision)
-    with setting(role, spec.name), _autocast(device, autocast):
+    with setting(role, spec.dispatched), _autocast(device, autocast):
         outputs, _ = answer(spec, role, call)
     leaves = {name: value for name, value in call.tensors() if value.requires_grad}
     live = live_outputs(outputs, case) if leaves else {}

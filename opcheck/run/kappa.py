@@ -35,7 +35,7 @@ def terms_of(spec: OpSpec, case: Case, device: torch.device) -> dict[str, Tensor
     if spec.terms is None or spec.mutated:
         return {}
     call = prepared(spec, case, "golden", device).map(lambda name, value: value.detach())
-    with setting("golden", spec.name):
+    with setting("golden", spec.dispatched):
         given = spec.terms(*call.args, **call.kwargs)
     if isinstance(given, Tensor):
         return {"out": given, "out 0": given}
@@ -130,7 +130,7 @@ def _element(
     spec: OpSpec, case: Case, call: Call, tensor: str, index: Index
 ) -> tuple[Tensor | None, dict[str, Tensor]]:
     """Return one element of golden as a scalar with its graph, and the upstream gradients that it depends on."""
-    with setting("golden", spec.name):
+    with setting("golden", spec.dispatched):
         outputs, _ = answer(spec, "golden", call)
         if not tensor.startswith("grad "):
             return outputs[tensor][index], {}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import warnings
+from collections.abc import Iterator
 
 import torch
 
@@ -29,13 +31,23 @@ def registration(spec: OpSpec, contract: Contract, case: Case, device: torch.dev
 
     call = call.map(leaf)
     loose = {"rtol": _TOLERANCE, "atol": _TOLERANCE} if trial.nondeterministic else {}
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), undecomposed():
         warnings.simplefilter("ignore")
         results = torch.library.opcheck(
             spec.op, call.args, call.kwargs, test_utils=trial.test, raise_exception=False, **loose
         )
     said = next(iter(results.values()))
     return Registered(failure="" if said == "SUCCESS" else _short(said))
+
+
+@contextlib.contextmanager
+def undecomposed() -> Iterator[None]:
+    """Keep triton_ops whole while they are traced: taken apart, they need kernels that can be compiled here."""
+    from torch.export import _trace
+
+    whole = getattr(_trace, "_disable_custom_triton_op_functional_decomposition", None)
+    with whole() if whole is not None and not torch.cuda.is_available() else contextlib.nullcontext():
+        yield
 
 
 def _short(said: object) -> str:

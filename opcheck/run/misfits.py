@@ -46,6 +46,10 @@ def misfits_of_target(target: Run, reference: Run, golden: Run, contract: Contra
         if target.mutated:
             problem += f"; a mutating op's reference and golden, too, write into {', '.join(target.mutated)}"
         yield Misfit(tensor="out", problem=problem)
+    elif other := sorted({*target.outputs} ^ {*reference.outputs}):
+        given, wanted = ", ".join(target.outputs), ", ".join(reference.outputs)
+        problem = f"the target returns {given}, the reference {wanted}; the others are None"
+        yield Misfit(tensor=other[0], problem=problem)
     for name, value in {**target.outputs, **target.mutated}.items():
         expected = reference.tensors.get(name)
         if expected is not None:

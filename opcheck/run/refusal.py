@@ -23,7 +23,7 @@ def refusal(spec: OpSpec, contract: Contract, case: Case, device: torch.device) 
     if strided and all(value.is_contiguous() for name, value in call.tensors() if name in strided):
         return Refused(vacuous=f"{', '.join(strided)} is contiguous all the same at these sizes")
     try:
-        with setting("target", spec.name):
+        with setting("target", spec.dispatched):
             outputs, odd = answer(spec, "target", call)
     except RoleFailed as failed:
         if failed.raised.error == "SystemExit":

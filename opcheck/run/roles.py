@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -108,7 +108,7 @@ def run_role(
     if watch is not None:
         for name, value in call.tensors():
             watch.keep(name, value, writable=name.partition("[")[0] in spec.mutated)
-    with setting(role, spec.name):
+    with setting(role, spec.dispatched):
         with memory.inside() if memory is not None else contextlib.nullcontext():
             outputs, odd = answer(spec, role, call)
         mutated = {name: value for name, value in call.tensors() if name.partition("[")[0] in spec.mutated}
@@ -220,13 +220,24 @@ def outputs_by_name(answer: Any, *, expected: bool) -> tuple[dict[str, Tensor], 
     if isinstance(answer, Tensor):
         return {"out": answer}, ()
     if isinstance(answer, list | tuple):
-        named = {f"out {at}": item for at, item in enumerate(answer)}
+        named = dict(_items("out ", answer))
         odd = [f"returned {type(item).__name__} as {name}; it should return a Tensor there"
                for name, item in named.items() if not isinstance(item, Tensor)]  # fmt: skip
+        if expected and not named:
+            odd.append("returned no Tensor; it should return at least one")
         return {name: item for name, item in named.items() if isinstance(item, Tensor)}, tuple(odd)
     if answer is None and not expected:
         return {}, ()
     return {}, (f"returned {type(answer).__name__}; it should return a Tensor or a tuple of Tensors",)
+
+
+def _items(prefix: str, answer: Iterable[Any]) -> Iterator[tuple[str, Any]]:
+    """Yield what a tuple holds by its place, lists in it too; a None is an output that was not asked for."""
+    for at, item in enumerate(answer):
+        if isinstance(item, list | tuple):
+            yield from ((f"{prefix}{at}[{inner}]", value) for inner, value in _items("", item))
+        elif item is not None:
+            yield f"{prefix}{at}", item
 
 
 def _with_gradients(

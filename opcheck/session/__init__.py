@@ -152,9 +152,12 @@ class Session:
         if self.options.cases:
             return self._given_cases()
         wanted = matcher(self.options.keyword)
-        self._learn(self.ops)
+        self._learn([name for name in self.ops if self.registry.ops[name]["kernel"]])
         plans = {}
         for name in self.ops:
+            if not self.registry.ops[name]["kernel"]:
+                plans[name] = Plan(cases=(), not_covered=(f"{self.backend}: the op has no kernel for it",))
+                continue
             plan = plan_cases(
                 self.policy.ops[name],
                 level=self.options.level,

@@ -96,5 +96,5 @@ def _wrong_size(name: str, size: int, contract: Contract) -> Iterator[str]:
 
 def _unknown(what: str, names: Collection[str], arguments: Collection[str]) -> Iterator[str]:
     for name in names:
-        if name.partition("[")[0] not in arguments:
+        if arguments and name.partition("[")[0] not in arguments:
             yield f"its {what} names {name!r}, which the op does not take; it takes {', '.join(arguments)}"

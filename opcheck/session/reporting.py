@@ -42,7 +42,7 @@ def op_report(
     if seen and all(detail.startswith(NOTHING) for detail in seen):
         limitations.append(f"{MEMORY}: {seen[0].partition('; ')[0]}, in any case")
     problems = tuple(unproven(ordered)) if whole else ()
-    missing = list(plan.not_covered)
+    missing = [*about["not_covered"], *plan.not_covered]
     missing += dict.fromkeys(text for case in ordered for item in case.findings for text in item.not_covered)
     if unfinished := len(plan.cases) - len(ordered):
         missing.append(f"{unfinished} planned cases did not run")

@@ -87,7 +87,7 @@ def _accumulated(graph: Graph) -> dict[str, Tensor | None]:
     """
     cotangents = graph.cotangents()
     try:
-        with setting("target", graph.spec.name):
+        with setting("target", graph.spec.dispatched):
             if graph.live:
                 torch.autograd.backward(list(graph.live.values()), [cotangents[name] for name in graph.live])
     except (Exception, SystemExit) as error:

@@ -19,6 +19,7 @@ from opcheck.core.spec import OpSpec
 from opcheck.run.comparison import Comparison, shortened, through
 from opcheck.run.composition.breathing import breathing
 from opcheck.run.composition.readiness import unready
+from opcheck.run.library import undecomposed
 from opcheck.run.roles import RoleFailed
 
 _EXACT = (torch.float16, torch.bfloat16, torch.float32, torch.float64)  # negated without rounding, and by inductor
@@ -125,7 +126,7 @@ def _fresh(backend: Compiler) -> Iterator[None]:
     torch._dynamo.utils.counters.clear()
     here: Any = torch._inductor.config.patch(compile_threads=1, fx_graph_cache=False)
     try:
-        with here, torch._functorch.config.patch(enable_autograd_cache=False):
+        with here, torch._functorch.config.patch(enable_autograd_cache=False), undecomposed():
             yield
     finally:
         torch._dynamo.reset()
