@@ -3,9 +3,8 @@
 import moe_ops
 import torch
 from moe_ops.grouped_gemm_ops import grouped_gemm as portable_grouped_gemm
-from testbed_adopting import adopt
 
-from opcheck import Case, Sample
+from opcheck import Case, Sample, adopt
 
 
 def fused_topk_softmax(logits: torch.Tensor, k: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -19,10 +18,25 @@ def fused_topk_softmax_golden(logits, k):
     return logits.gather(1, order).softmax(-1), order.to(torch.int32)
 
 
+class _Softmax(torch.autograd.Function):
+    """Softmax in float32 whose backward starts from the rounded output, which is what is kept."""
+
+    @staticmethod
+    def forward(ctx, x):
+        y = x.float().softmax(-1).to(x.dtype)
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad):
+        y, dy = ctx.saved_tensors[0].float(), grad.float()
+        return (y * (dy - (dy * y).sum(-1, keepdim=True))).to(grad.dtype)
+
+
 def fused_topk_softmax_reference(logits, k):
-    """Do the same in float32 and round once."""
-    weights, order = fused_topk_softmax_golden(logits.float(), k)
-    return weights.to(logits.dtype), order
+    """Do the same in float32; the op keeps its output for backward, and so does this."""
+    order = torch.sort(logits, dim=-1, descending=True, stable=True).indices[:, :k]
+    return _Softmax.apply(logits.gather(1, order)), order.to(torch.int32)
 
 
 def fused_topk_softmax_samples(case: Case) -> Sample:
@@ -41,7 +55,7 @@ def permute_golden(x, indices, experts):
     order = flat.argsort(stable=True)
     places = torch.empty_like(order)
     places[order] = torch.arange(len(order), device=order.device)
-    counts = torch.zeros(experts, dtype=torch.int64, device=x.device).index_add(0, flat.long(), torch.ones_like(flat).long())
+    counts = torch.bincount(flat, minlength=experts)
     offsets = torch.cat((counts.new_zeros(1), counts.cumsum(0)))
     row_id_map = places.reshape(indices.shape).T.reshape(-1)
     return x[order // indices.shape[1]], row_id_map.to(torch.int32), offsets.to(torch.int32)
@@ -80,7 +94,7 @@ def unpermute_samples(case: Case) -> Sample:
 
 
 def grouped_gemm(a: torch.Tensor, b: torch.Tensor, offsets: torch.Tensor) -> torch.Tensor:
-    """Multiply the rows of each expert by its weight; what picks the path asks a GPU, so the interpreter takes sm80's."""
+    """Multiply the rows of each expert by its weight; off the GPU by the sm80 kernel, for the choice asks the GPU."""
     return (moe_ops.grouped_gemm if a.is_cuda else portable_grouped_gemm)(a, b, offsets)
 
 

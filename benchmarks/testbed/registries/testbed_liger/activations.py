@@ -4,9 +4,8 @@ import torch
 from liger_kernel.ops.geglu import LigerGELUMulFunction
 from liger_kernel.ops.relu_squared import LigerReLUSquaredFunction
 from liger_kernel.ops.swiglu import LigerFusedGateUpSiLUMulFunction, LigerSiLUMulFunction
-from testbed_adopting import adopt
 
-from opcheck import Case, Sample
+from opcheck import Case, Sample, adopt
 
 
 def gate_and_up(case: Case) -> Sample:

@@ -6,9 +6,8 @@ from liger_kernel.ops.fused_linear_cross_entropy import LigerFusedLinearCrossEnt
 from liger_kernel.ops.jsd import LigerJSDFunction
 from liger_kernel.ops.kl_div import LigerKLDivLossFunction
 from liger_kernel.ops.tvd import LigerTVDLossFunction
-from testbed_adopting import adopt
 
-from opcheck import Case, Sample
+from opcheck import Case, Sample, adopt
 
 IGNORED = -100
 

@@ -6,9 +6,8 @@ from liger_kernel.ops.group_norm import LigerGroupNormFunction
 from liger_kernel.ops.layer_norm import LigerLayerNormFunction
 from liger_kernel.ops.poly_norm import LigerPolyNormFunction
 from liger_kernel.ops.rms_norm import LigerRMSNormFunction
-from testbed_adopting import adopt
 
-from opcheck import Case, Sample
+from opcheck import Case, Sample, adopt
 
 
 def rms_norm(
@@ -138,10 +137,8 @@ def poly_norm(
 def poly_norm_golden(x, weight, bias, eps=1e-6, in_place=False):
     """Sum the three weighted RMS norms of powers."""
     powers = (x**3, x**2, x)
-    terms = [
-        w * p / torch.sqrt(p.square().mean(-1, keepdim=True) + eps) for w, p in zip(weight.unbind(), powers, strict=True)
-    ]
-    return sum(terms) + bias
+    normal = [power / torch.sqrt(power.square().mean(-1, keepdim=True) + eps) for power in powers]
+    return sum(w * term for w, term in zip(weight.unbind(), normal, strict=True)) + bias
 
 
 def poly_norm_reference(x, weight, bias, eps=1e-6, in_place=False):

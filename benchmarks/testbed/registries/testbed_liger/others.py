@@ -5,9 +5,8 @@ from liger_kernel.ops.experimental.embedding import LigerEmbeddingFunction
 from liger_kernel.ops.rope import LigerRopeFunction
 from liger_kernel.ops.softmax import LigerSoftmaxFunction
 from liger_kernel.ops.sparsemax import LigerSparsemaxFunction
-from testbed_adopting import adopt
 
-from opcheck import Case, Sample
+from opcheck import Case, Sample, adopt
 
 
 def rows(case: Case) -> Sample:
@@ -50,9 +49,7 @@ def sparsemax_reference(x):
     return sparsemax_golden(x.float()).to(x.dtype)
 
 
-def rope(
-    q: torch.Tensor, k: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor
-) -> tuple[torch.Tensor, torch.Tensor]:
+def rope(q: torch.Tensor, k: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Rotate the halves of each head of q and k `[batch, heads, seq, dim]`."""
     return LigerRopeFunction.apply(q, k, cos, sin)
 
