@@ -14,6 +14,7 @@ from opcheck.core.version import VERSION
 
 if TYPE_CHECKING:
     from opcheck.adoption import adopt
+    from opcheck.asserting import assert_ok
     from opcheck.core.report import AuditReport
     from opcheck.errors import AuditFailed, OpcheckError
     from opcheck.quick import verify
@@ -30,6 +31,7 @@ __all__ = [
     "Sample",
     "Verdict",
     "adopt",
+    "assert_ok",
     "audit",
     "promote",
     "register",
@@ -42,6 +44,7 @@ _LAZY = {
     "AuditReport": "opcheck.core.report",
     "OpcheckError": "opcheck.errors",
     "adopt": "opcheck.adoption",
+    "assert_ok": "opcheck.asserting",
     "audit": "opcheck.session",
     "promote": "opcheck.registry",
     "register": "opcheck.registry",

@@ -6,17 +6,28 @@ import argparse
 import sys
 
 from opcheck.commands.audit import add_backend
+from opcheck.commands.static import lint_static
+from opcheck.commands.tighten import add_tighten, tighten
 from opcheck.core.gate import ExitStatus
-from opcheck.session import Options, Session
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the flags."""
     add_backend(parser)
+    parser.add_argument(
+        "--static", action="store_true", help="look at registry.toml and the source only: no module is imported"
+    )
+    add_tighten(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print every problem, and the TOML table of each op that is not declared yet."""
+    if arguments.tighten:
+        return tighten(arguments)
+    if arguments.static:
+        return lint_static(arguments.registry)
+    from opcheck.session import Options, Session  # which the source alone does not need
+
     options = Options(
         registry=arguments.registry, backend=arguments.backend, workers=1, plugins=not arguments.no_plugins
     )

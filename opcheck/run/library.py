@@ -52,12 +52,11 @@ def registration(spec: OpSpec, contract: Contract, case: Case, device: torch.dev
 
 def _close(one: torch.Tensor, other: torch.Tensor, **options: Any) -> bool:
     """Compare as torch.allclose does, which torch's own test uses and which is not made for 8-bit floats."""
-    one, other = (item.float() if _narrow(item) else item for item in (one, other))
-    return _allclose(one, other, **options)
+    return _allclose(_wide(one), _wide(other), **options)
 
 
-def _narrow(item: torch.Tensor) -> bool:
-    return item.dtype.is_floating_point and item.dtype.itemsize == 1
+def _wide(item: torch.Tensor) -> torch.Tensor:
+    return item.float() if item.dtype.is_floating_point and item.dtype.itemsize == 1 else item
 
 
 @contextlib.contextmanager
