@@ -16,6 +16,7 @@ import pytest
 from opcheck import cli
 from opcheck.commands import recorded
 from opcheck.core.evidence import Described, Evidence, from_text, key_of, to_text
+from opcheck.core.following import following
 from opcheck.core.report import to_json
 from opcheck.core.verdict import Verdict
 from opcheck.declared.file import document
@@ -104,7 +105,8 @@ class TestWhatIsWrittenDown:
     def test_the_reports_beside_it_are_those_of_the_audit(self, audited):
         store = Store(audited.root / FILE)
         for report in audited.report.ops:
-            assert to_json(store.report(lines(audited.root)[report.op])) == to_json(report)
+            kept = store.report(lines(audited.root)[report.op])
+            assert to_json(kept) == to_json(replace(report, next=""))  # which depends on how the registry is named
 
     def test_git_is_told_to_leave_it_alone(self, audited):
         assert (audited.root / ".opcheck/.gitignore").read_text().splitlines()[-1] == "*"
@@ -422,7 +424,7 @@ class TestTheCommand:
 
     def test_a_report_in_full(self, audited, relied):
         done, _, modules = run(relied, "--all", "--format", "json", "--format", "table=table.txt", "-v")
-        assert json.loads(done.stdout) == json.loads(as_json.render(audited.report))
+        assert json.loads(done.stdout) == json.loads(as_json.render(following(audited.report)))
         assert (relied / "table.txt").read_text() == text.render(audited.report, verbosity=1)
         assert "torch" not in modules
 
