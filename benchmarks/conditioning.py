@@ -70,6 +70,18 @@ def upwards(x: Tensor, share: float, ulps: int = 1) -> Tensor:
     return in_parts(torch.where(torch.rand(x.shape) < share, above, x))
 
 
+def accumulated_in(x: Tensor, dtype: torch.dtype) -> Tensor:
+    """Sum x `[*S, T]` one after the other, each partial sum rounded to an element type."""
+    return functools.reduce(lambda total, term: (total + term).to(dtype).float(), x.unbind(-1))
+
+
+def without_one_term(x: Tensor) -> Tensor:
+    """Sum x `[*S, T]` one after the other, one term of the first sum left out."""
+    kept = torch.ones_like(x)
+    kept.view(-1)[x.shape[-1] - 1] = 0.0
+    return one_by_one(x * kept)
+
+
 RIGHT: dict[str, Callable[[Tensor], Tensor]] = {
     "in parts": in_parts,
     "in lanes": in_lanes,
@@ -84,6 +96,10 @@ WRONG: dict[str, Callable[[Tensor], Tensor]] = {
     "each term up 4 ulp": lambda x: upwards(x, 1.1, 4),
     "terms in float16": lambda x: in_parts(x.half()).float(),
     "terms in bfloat16": lambda x: in_parts(x.bfloat16()).float(),
+    "partial sums in float16": lambda x: accumulated_in(x, torch.float16),
+    "partial sums in bfloat16": lambda x: accumulated_in(x, torch.bfloat16),
+    "one by one, each term up 1 ulp": lambda x: one_by_one(torch.nextafter(x, torch.tensor(math.inf))),
+    "one by one, one term is missing": without_one_term,
     "half of it": lambda x: 0.5 * in_parts(x),
     "zeros": lambda x: 0.0 * in_parts(x),
     "the last term is missing": lambda x: in_parts(torch.cat([x[..., :-1], 0 * x[..., -1:]], -1)),
@@ -138,7 +154,8 @@ def report_of(
     case = Case(op=OP, dtype="float32", dims=dims, seed=seed)
     checks = {name: check for name, check in all_checks().items() if name in ("structure", "numerics")}
     executor = Executor(spec, contract, torch.device("cpu"), lambda *_: None)
-    return audit_case(Subject(contract=contract, case=case), checks, Policy(ops={OP: contract}), executor)
+    subject = Subject(contract=contract, case=case, terms=terms)
+    return audit_case(subject, checks, Policy(ops={OP: contract}), executor)
 
 
 def main() -> int:

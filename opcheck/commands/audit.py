@@ -136,10 +136,7 @@ def _open(arguments: argparse.Namespace, evidence: Path | None) -> Session:
 def _audited(session: Session, *, quiet: bool) -> AuditReport:
     from opcheck.commands.progress import progress
 
-    report = session.audit(progress(quiet=quiet))
-    for note in session.notes:
-        say(f"opcheck: {note}")
-    return report
+    return session.audit(progress(quiet=quiet), lambda sentence: say(f"opcheck: {sentence}"))
 
 
 def _refuse_selection(arguments: argparse.Namespace) -> None:

@@ -13,7 +13,7 @@ from opcheck.core.bias import bias_of
 from opcheck.core.fibres import slices_of
 from opcheck.core.floats import round_to, ulp, upcast_exact
 from opcheck.core.formats import Format, format_of
-from opcheck.core.grid import Misrounded, has_grid, misrounded
+from opcheck.core.grid import Misrounded, has_grid, misrounded, on_grid
 from opcheck.core.measured import Disorder, Element, Measured, Misplaced
 from opcheck.core.outcome import OracleError
 from opcheck.core.policy import Existing, Overflow
@@ -45,14 +45,14 @@ def measure(
         gradient: Whether it is a gradient; a NaN of golden is void there when `inputs_finite`.
         overflow: What the op promises for results beyond the largest value of the element type.
         existing: A tolerance declared beside the gate.
-        quantized: Whether golden is unrounded, in units of a grid, of which target is to be the nearest number.
+        quantized: Whether golden is not rounded to the grid of the element type, of which target is the nearest number.
         steady: Golden with every inexact step off by a rounding of float32: which ties are ties in float32 too.
 
     Source:
         Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., sections 1.2 and 2.1, for errors and ulps.
     """
-    on_grid = quantized and golden.dtype.is_floating_point and has_grid(target.dtype)
-    if on_grid and not target.dtype.is_floating_point:
+    gridded = quantized and golden.dtype.is_floating_point and has_grid(target.dtype)
+    if gridded and not target.dtype.is_floating_point:
         return _measure_integers(tensor, target, reference, golden, steady)
     if not target.dtype.is_floating_point:
         return _measure_exact(tensor, target, reference, golden)
@@ -68,8 +68,8 @@ def measure(
     if not t.numel():
         return plain
     plain = _with_disorder(plain, trio, fmt, overflow, void_allowed=gradient and inputs_finite)
-    if on_grid:
-        found = misrounded(t, f, g, target.dtype, overflow=overflow, steady=_flat(steady))
+    if gridded:
+        found = misrounded(t, f, on_grid(f, g, target.dtype, overflow=overflow, steady=_flat(steady)))
         plain = replace(plain, **_off_grid(found, trio))
     if not plain.judged:
         return plain
@@ -254,7 +254,7 @@ def _measure_integers(
         tensor=tensor, dtype=dtype_name(target.dtype), shape=tuple(target.shape), judged=int((~g.isnan()).sum()),
         digest=digest_of(target),
     )  # fmt: skip
-    found = misrounded(t, f, g, target.dtype, overflow="saturate", steady=_flat(steady))
+    found = misrounded(t, f, on_grid(f, g, target.dtype, overflow="saturate", steady=_flat(steady)))
     return replace(plain, **_off_grid(found, _Trio(t, f, g, g, plain.shape)))
 
 

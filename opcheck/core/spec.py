@@ -56,6 +56,7 @@ class OpSpec:
         operator: Name under which torch's dispatcher knows it; empty for a plain callable.
         fake: Whether it is to run on fake tensors; an adopted op that has no fake is not asked to.
         not_covered: What cannot be checked of it, as sentences for the report.
+        no_grad: Inputs that never require a gradient while it runs; unless said otherwise any may.
         tags: Names of the op's torch tags.
         module, qualname, place: Where the author's function stands.
     """
@@ -74,6 +75,7 @@ class OpSpec:
     operator: str = ""
     fake: bool = True
     not_covered: tuple[str, ...] = ()
+    no_grad: frozenset[str] = frozenset()
     tags: tuple[str, ...] = ()
     module: str = ""
     qualname: str = ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import hashlib
+import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,8 @@ from opcheck.errors import UnknownOp
 from opcheck.evidence.here import Here
 from opcheck.evidence.standing import fallen
 from opcheck.evidence.store import Store
+
+_MOST = 3  # names in a sentence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,8 +95,8 @@ class Answers:
         return f"it now imports {new[0]}" if new else ""
 
     def _present(self, device: str) -> bool:
-        """Say whether a device is one of those here; the CPU always is."""
-        return self._asked.backend != "cuda" or device in gpus()
+        """Say whether a device is one of those here: such a GPU, or a CPU that runs the same programs."""
+        return device in gpus() if self._asked.backend == "cuda" else device.partition(" ")[0] == platform.machine()
 
     @property
     def waivers(self) -> tuple[Waiver, ...]:
@@ -144,6 +147,12 @@ def answer(answers: Answers, document: Mapping[str, Any], path: Path, wanted: tu
 def _policy(document: Mapping[str, Any]) -> GatePolicy:
     accept = document.get("gate", {}).get("accept")
     return GatePolicy(accept=frozenset(map(Verdict, accept))) if accept else GatePolicy()
+
+
+def again_for(reason: str, ops: Sequence[str]) -> str:
+    """Return the sentence that says why ops are audited again."""
+    more = f" and {len(ops) - _MOST} more" if len(ops) > _MOST else ""
+    return f"{', '.join(ops[:_MOST])}{more} {'is' if len(ops) == 1 else 'are'} audited again: {reason}"
 
 
 def told(lines: Sequence[Evidence], audited: int) -> str:

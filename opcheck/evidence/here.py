@@ -7,7 +7,7 @@ import importlib.machinery
 import importlib.metadata
 import os
 import platform
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 
@@ -106,17 +106,24 @@ class Here:
         except importlib.metadata.PackageNotFoundError:
             return "missing"
 
+    @property
+    def edited(self) -> int:
+        """When opcheck's own source was last changed, in nanoseconds."""
+        return max(os.stat(path).st_mtime_ns for path in self._own_files())
+
     @cached_property
     def _source(self) -> str:
         """Digest of opcheck's own source: a check that is edited judges anew, whatever the version says."""
         found = hashlib.blake2b(digest_size=16)
+        for path in self._own_files():
+            found.update(f"{os.path.relpath(path, self._package)}\0".encode("utf-8", "surrogateescape"))
+            found.update(_digest(Path(path).read_bytes()).encode())
+        return found.hexdigest()
+
+    def _own_files(self) -> Iterator[str]:
         for folder, folders, names in os.walk(self._package):
             folders[:] = sorted(name for name in folders if name != "__pycache__")
-            for name in sorted(names):
-                path = os.path.join(folder, name)
-                found.update(f"{os.path.relpath(path, self._package)}\0".encode("utf-8", "surrogateescape"))
-                found.update(_digest(Path(path).read_bytes()).encode())
-        return found.hexdigest()
+            yield from (os.path.join(folder, name) for name in sorted(names))
 
 
 def importable(folder: Path) -> list[str]:

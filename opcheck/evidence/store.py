@@ -76,7 +76,7 @@ class Store:
             return
         try:
             self._put(line, report)
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, NotImplementedError) as error:  # the last where files cannot be locked
             self.kept = False
             why = f"cannot write {self.file}: {error.strerror or error}" if isinstance(error, OSError) else str(error)
             self.problem = f"{why}; the audit goes on, and the next one starts from what was kept before"

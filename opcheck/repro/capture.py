@@ -27,6 +27,7 @@ from opcheck.repro.captured import Captured, Question, Stored
 from opcheck.repro.expected import Expected, Oracle, expected
 from opcheck.run.elements import input_conditions
 from opcheck.run.inputs import Call
+from opcheck.run.measuring import QUANTIZE, Nudged
 from opcheck.run.modules import import_modules, put_on_path
 from opcheck.run.refusal import refusal
 from opcheck.run.roles import RoleFailed, Run, cotangent, prepared, run_role
@@ -183,6 +184,12 @@ class _Capture:
             for name, value in live.items()
         }
 
+    def _steady(self, tensor: str) -> Tensor | None:
+        """Return golden with its inexact steps moved, where the op quantizes."""
+        if self._contract.kind != QUANTIZE:
+            return None
+        return run_role(self._spec, self._case, "golden", self._device, memory=Nudged()).tensors.get(tensor)
+
     def _expect(self, reference: Run, question: Question) -> dict[str, Any]:
         tensor, check = self._item["tensor"], self._item["check"]
         golden = run_role(self._spec, self._case, "golden", self._device)
@@ -197,6 +204,7 @@ class _Capture:
             numbers={name: float(value) for name, value in self._item["numbers"].items()},
             limits=limits_for(limits_by_check()[check], check, self._policy, self._spec.name, dtype),
             void=tensor.startswith("grad ") and golden.finite,
+            steady=self._steady(tensor),
         )
         conditions = input_conditions(self._spec, self._case, self._device) if check == "ulp" else {}
         wanted = expected(check, oracle, conditions, tensor)

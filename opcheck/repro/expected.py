@@ -13,8 +13,10 @@ from torch import Tensor
 from opcheck.core.bias import CLIP
 from opcheck.core.fibres import slice_floor, slice_scale
 from opcheck.core.floats import Format, format_of, round_to, ulp, upcast_exact
+from opcheck.core.grid import has_grid, on_grid
 from opcheck.core.policy import Contract, Existing
 from opcheck.run.elements import Conditioned, allowance
+from opcheck.run.measuring import QUANTIZE
 
 FREE = math.inf  # allowed where an element is not judged
 FINITE = torch.finfo(torch.float64).max  # allowed where any finite number will do
@@ -38,7 +40,10 @@ class Expected:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Oracle:
-    """One tensor of reference and golden `[*S]`, and what the checks said about it."""
+    """One tensor of reference and golden `[*S]`, and what the checks said about it.
+
+    `steady` is golden with its inexact steps moved, where the op quantizes.
+    """
 
     reference: Tensor
     golden: Tensor
@@ -46,6 +51,7 @@ class Oracle:
     numbers: Mapping[str, float]
     limits: Any
     void: bool
+    steady: Tensor | None = None
 
     @property
     def format(self) -> Format:
@@ -59,6 +65,12 @@ class Oracle:
         return self.g.isfinite() & rounded.isfinite() & upcast_exact(self.reference).isfinite()
 
     @property
+    def gridded(self) -> bool:
+        """Whether the tensor is a quantization of which golden is not rounded."""
+        floating = self.golden.dtype.is_floating_point
+        return self.contract.kind == QUANTIZE and floating and has_grid(self.reference.dtype)
+
+    @property
     def g(self) -> Tensor:
         """Golden in float64 `[*S]`."""
         return upcast_exact(self.golden)
@@ -66,6 +78,8 @@ class Oracle:
 
 def expected(check: str, oracle: Oracle, conditions: Conditioned, tensor: str) -> Expected:
     """Return what a check on values expects of a tensor."""
+    if oracle.gridded and check == "structure":
+        return _grid(oracle)
     if not oracle.reference.dtype.is_floating_point:
         return Expected(values=oracle.golden.to(torch.int64), allowed=torch.tensor(0.0))
     if check == "structure":
@@ -131,6 +145,21 @@ def _places(oracle: Oracle) -> Expected:
     if oracle.void:
         unsettled |= g.isnan()
     return Expected(values=rounded, allowed=torch.where(unsettled, torch.full_like(g, FREE), allowed))
+
+
+def _grid(oracle: Oracle) -> Expected:
+    """Expect the nearest number of the grid, the reference's on a tie, and NaN where an 8-bit float is to have it."""
+    dtype = oracle.reference.dtype
+    g, steady = oracle.g, None if oracle.steady is None else upcast_exact(oracle.steady)
+    found = on_grid(upcast_exact(oracle.reference), g, dtype, overflow=oracle.contract.overflow, steady=steady)
+    if not dtype.is_floating_point:
+        return Expected(values=found.values.nan_to_num(0.0), allowed=found.allowed)
+    places = _places(oracle)
+    asked = found.allowed.isfinite()
+    return Expected(
+        values=torch.where(asked, found.values, places.values),
+        allowed=torch.where(asked, found.allowed, places.allowed),
+    )
 
 
 def _mean(oracle: Oracle) -> Expected:

@@ -175,7 +175,9 @@ def _question(captured: Captured, about: About, *, raises: bool) -> Iterator[str
     if captured.question == "mean":
         yield parts.MEAN.format(got=got, allowed=captured.allowed, clip=captured.clip, **form)
     else:
-        exact = not dtype.startswith(("torch.float", "torch.bfloat"))
+        # A quantization's integers are held to numbers that are none.
+        wanted = next((item.dtype for item in captured.stored if item.variable == "expected"), dtype)
+        exact = not wanted.startswith(("torch.float", "torch.bfloat"))
         near = parts.EXACT if exact else parts.NEAR.format(allowed=captured.allowed)
         yield parts.VALUES.format(got=got, near=near.strip("\n"), **form)
 

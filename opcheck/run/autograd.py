@@ -196,7 +196,7 @@ class Autograd:
         for name, value in unlike.items():
             g, f = (own[0].get(name), own[1].get(name)) if own is not None else (None, None)
             if g is not None and f is not None and g.shape == f.shape == value.shape:
-                measured = measure(name, value, f, g, gradient=name.startswith("grad "))
+                measured = measured_as(self.contract, name, value, f, g)
                 yield Different(when=when, measured=measured, errors=errors.get(name))
 
     def _all(self, case: Case, role: Role, **settings: torch.dtype) -> dict[str, Tensor | None]:

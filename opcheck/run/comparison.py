@@ -43,7 +43,9 @@ class Comparison:
     def __init__(
         self, spec: OpSpec, contract: Contract, case: Case, device: torch.device, label: str, announce: Announce
     ) -> None:
-        self.spec, self.contract, self.case, self.device = spec, contract, case, device
+        # An input for which no gradient is promised may have none in one of the surroundings and an error in another.
+        self.spec = replace(spec, no_grad=frozenset(contract.no_grad))
+        self.contract, self.case, self.device = contract, case, device
         self._label, self._announce = label, announce
         self._usual: dict[str, dict[str, Tensor | None]] = {}
         self._problems: list[Problem] = []

@@ -16,6 +16,7 @@ from opcheck.core.outcome import Registered, Registration
 from opcheck.core.policy import Contract
 from opcheck.core.spec import OpSpec
 from opcheck.run.inputs import draw
+from opcheck.run.seeds import generators_kept, seeded
 
 _allclose = torch.allclose
 LONGEST = 700  # characters of torch's message
@@ -34,8 +35,14 @@ def registration(spec: OpSpec, contract: Contract, case: Case, device: torch.dev
 
     call = call.map(leaf)
     loose = {"rtol": _TOLERANCE, "atol": _TOLERANCE} if trial.nondeterministic else {}
-    with warnings.catch_warnings(), mock.patch.object(torch, "allclose", _close), undecomposed():
+    with (
+        warnings.catch_warnings(),
+        mock.patch.object(torch, "allclose", _close),
+        undecomposed(),
+        generators_kept(device),
+    ):
         warnings.simplefilter("ignore")
+        seeded(0)  # so that a random op is given the same answer whenever it is asked again
         results = torch.library.opcheck(
             spec.op, call.args, call.kwargs, test_utils=trial.test, raise_exception=False, **loose
         )
@@ -45,12 +52,11 @@ def registration(spec: OpSpec, contract: Contract, case: Case, device: torch.dev
 
 def _close(one: torch.Tensor, other: torch.Tensor, **options: Any) -> bool:
     """Compare as torch.allclose does, which torch's own test uses and which is not made for 8-bit floats."""
-    one, other = (item.float() if _narrow(item) else item for item in (one, other))
-    return _allclose(one, other, **options)
+    return _allclose(_wide(one), _wide(other), **options)
 
 
-def _narrow(item: torch.Tensor) -> bool:
-    return item.dtype.is_floating_point and item.dtype.itemsize == 1
+def _wide(item: torch.Tensor) -> torch.Tensor:
+    return item.float() if item.dtype.is_floating_point and item.dtype.itemsize == 1 else item
 
 
 @contextlib.contextmanager

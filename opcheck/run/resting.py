@@ -22,13 +22,14 @@ def resting(specs: Mapping[str, OpSpec], modules: Collection[str], watch: Watch)
     return {
         "ops": {name: _of(spec, watch) for name, spec in specs.items()},
         "files": sorted({*_loaded(watch), *watch.reads[""], *(path for each in watch.reads.values() for path in each)}),
-        "folders": sorted({".", *_walked(modules, watch)}),
+        "folders": sorted({".", *_folders(modules, watch)}),
     }
 
 
 def _of(spec: OpSpec, watch: Watch) -> dict[str, list[str]]:
     found = closure({spec.module, *_modules(spec)} - {""}, watch)
-    return {"files": sorted(found.files), "distributions": sorted(_distributions(found.others))}
+    distributions = _distributions(found.others)
+    return {"files": sorted(found.files), "distributions": sorted(distributions)}
 
 
 def _modules(spec: OpSpec) -> Iterator[str]:
@@ -47,7 +48,8 @@ def _distributions(tops: set[str]) -> set[str]:
     if not tops - {"torch", "triton", "numpy", "ml_dtypes"}:
         return set()
     offered = importlib.metadata.packages_distributions()
-    return {name for top in tops for name in offered.get(top, ())}
+    # What is tried and not installed is missing by its own name: once it is installed, the op may use it.
+    return {name for top in tops for name in offered.get(top, (top,))}
 
 
 def _loaded(watch: Watch) -> Iterator[str]:
@@ -57,8 +59,9 @@ def _loaded(watch: Watch) -> Iterator[str]:
             yield path
 
 
-def _walked(modules: Collection[str], watch: Watch) -> Iterator[str]:
-    """Yield the folders of the registry's packages, in which a new file may register another op."""
+def _folders(modules: Collection[str], watch: Watch) -> Iterator[str]:
+    """Yield the folders in which a new file may register another op, or be imported in place of what was."""
+    yield from (os.path.dirname(path) or "." for path in _loaded(watch))
     for name, module in list(sys.modules.items()):
         if any(f"{name}.".startswith(f"{each}.") for each in modules):
             for folder in getattr(module, "__path__", ()):

@@ -161,8 +161,7 @@ def prepared(
         call = call.map(lambda name, value: laid_out(layouts[name], value) if name in layouts else value)
     if spec.mutated:
         return call
-    wanted = case.wanted
-    return call.map(lambda name, value: _leaf(name, value, wanted))
+    return call.map(lambda name, value: _leaf(name, value, case.wanted, spec.no_grad))
 
 
 def upstream(case: Case, name: str, output: Tensor) -> Tensor:
@@ -205,8 +204,9 @@ def setting(role: Role, name: str) -> Iterator[None]:
         yield
 
 
-def _leaf(name: str, value: Tensor, wanted: frozenset[str]) -> Tensor:
+def _leaf(name: str, value: Tensor, wanted: frozenset[str], excused: frozenset[str]) -> Tensor:
     requires = value.dtype.is_floating_point and (not wanted or name in wanted)
+    requires = requires and name.partition("[")[0] not in excused
     return value.detach().requires_grad_(requires)
 
 

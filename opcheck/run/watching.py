@@ -64,6 +64,8 @@ class Watch:
                 self._opened(*args)
             elif event == "import":
                 self._imported(args[0])
+            elif event == "ctypes.dlopen":
+                self._opened(args[0], None, 0)
 
     def _opened(self, path: Any, mode: str | None, flags: int) -> None:
         if not isinstance(path, str | bytes | os.PathLike) or flags & _WRITES or (mode and mode[0] in "wax"):

@@ -6,7 +6,7 @@ import datetime
 import difflib
 import os
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -17,6 +17,7 @@ from opcheck.core.building import COMPILE
 from opcheck.core.case import Case
 from opcheck.core.cases import Plan, Planned, plan_cases
 from opcheck.core.facts import Facts
+from opcheck.core.following import following
 from opcheck.core.gate import apply_waivers, gate, registry_problems, waiver_problems
 from opcheck.core.policy import Policy, Waiver
 from opcheck.core.reached import shortfalls
@@ -26,7 +27,6 @@ from opcheck.core.select import matcher, select_ops
 from opcheck.declared import load_all
 from opcheck.declared.plugins import digest_of_files, plugins, registries
 from opcheck.errors import OpcheckError, UnknownOp
-from opcheck.evidence.answers import told
 from opcheck.evidence.store import Store
 from opcheck.run.isolate import Pool
 from opcheck.session.album import Album
@@ -55,7 +55,6 @@ class Session:
         facts: What a run of each planned op showed about it; `unlearnt` says why where that is nothing.
         store: The evidence of earlier audits, to which this one adds; None where none is kept.
         started: When it was opened, in nanoseconds.
-        notes: What became of evidence, as sentences for the user.
 
     Raises:
         PolicyError, UnknownOp, BadCase: The configuration or the command line is wrong.
@@ -73,7 +72,6 @@ class Session:
     unlearnt: dict[str, str] = field(default_factory=dict)
     store: Store | None = None
     started: int = 0
-    notes: list[str] = field(default_factory=list)
 
     @classmethod
     def open(cls, options: Options) -> Session:
@@ -225,13 +223,15 @@ class Session:
             plans[case.op] = replace(before, cases=(*before.cases, item))
         return plans
 
-    def audit(self, progress: Progress) -> AuditReport:
-        """Audit the selected ops; Ctrl-C ends it early and keeps what was finished."""
+    def audit(self, progress: Progress, tell: Callable[[str], None] = lambda sentence: None) -> AuditReport:
+        """Audit the selected ops; Ctrl-C ends it early and keeps what was finished.
+
+        Args:
+            tell: Told what becomes of evidence, as sentences for the user.
+        """
         checks = self.options.checks or tuple(all_checks())
-        recorder = self._recorder(checks)
+        recorder = self._recorder(checks, tell)
         answered = recorder.answered(self.ops) if recorder else {}
-        if answered:
-            self.notes.append(told([item.line for item in answered.values()], len(self.ops) - len(answered)))
         plans = self.plan(answered)
         building = self._building(plans, checks)
         if set(checks) == {COMPILE}:
@@ -283,7 +283,7 @@ class Session:
         if kernels is not None and complete and not self._narrowed:
             problems += shortfalls(kernels, self.policy, plans, whole=self._every_op)
         result = gate(reports, self.policy.gate, problems=problems, complete=complete)
-        return AuditReport(
+        report = AuditReport(
             ops=reports,
             verdict=result.verdict,
             exit_status=int(result.exit_status),
@@ -294,6 +294,7 @@ class Session:
             level=self.options.level,
             kernels=kernels,
         )
+        return following(report, registry=str(self.options.registry or ""), whole=self._whole)
 
     def _report(self, name: str, plan: Plan, cases: Sequence[CaseReport]) -> OpReport:
         return op_report(
@@ -301,12 +302,12 @@ class Session:
             device=self.registry.environment["device"], whole=not self._narrowed,
         )  # fmt: skip
 
-    def _recorder(self, checks: Sequence[str]) -> Recorder | None:
+    def _recorder(self, checks: Sequence[str], tell: Callable[[str], None]) -> Recorder | None:
         if self.store is None:
             return None
         return Recorder(
             options=self.options, policy=self.policy, registry=self.registry, backend=self.backend, store=self.store,
-            started=self.started, checks=tuple(checks), narrowed=self._narrowed, notes=self.notes,
+            started=self.started, checks=tuple(checks), narrowed=self._narrowed, tell=tell,
         )  # fmt: skip
 
     def _building(self, plans: Mapping[str, Plan], checks: Sequence[str]) -> dict[str, Plan]:

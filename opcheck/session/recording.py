@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,9 @@ from opcheck.core.evidence import Described, Evidence, asked, asked_of, digest, 
 from opcheck.core.policy import Policy, Waiver
 from opcheck.core.report import OpReport
 from opcheck.declared.file import document
-from opcheck.evidence.answers import Answered, Answers, Asked
+from opcheck.evidence.answers import Answered, Answers, Asked, again_for, told
 from opcheck.evidence.here import DRIVER, Here
+from opcheck.evidence.includes import included
 from opcheck.evidence.store import Store
 from opcheck.session.described import Registry
 from opcheck.session.options import Options
@@ -29,7 +30,7 @@ class Recorder:
         started: When the session began, in nanoseconds: what is younger may have been edited under its hands.
         checks: Names of the checks that are put to every case.
         narrowed: Whether the options leave out cases or checks.
-        notes: What the user should know, as sentences.
+        tell: Told what the user should know, as sentences.
     """
 
     options: Options
@@ -40,11 +41,12 @@ class Recorder:
     started: int
     checks: tuple[str, ...]
     narrowed: bool
-    notes: list[str] = field(default_factory=list)
+    tell: Callable[[str], None]
     _here: Here = field(init=False)
     _document: Mapping[str, Any] = field(init=False)
     _read: dict[str, set[str]] = field(init=False, default_factory=lambda: defaultdict(set))
     _died: set[str] = field(init=False, default_factory=set)
+    _told: str = field(init=False, default="")
 
     def __post_init__(self) -> None:
         path = Path(self.policy.path)
@@ -57,19 +59,18 @@ class Recorder:
         self._describe()
 
     def answered(self, ops: Iterable[str]) -> dict[str, Answered]:
-        """Return the ops that need not run again; notes why those that were audited before must."""
+        """Return the ops that need not run again; tell of them, and why those that were audited before must."""
         if self.options.fresh or self.narrowed or self.options.coverage:
             return {}
         options = self.options
         wanted = Asked(backend=self.backend, level=options.level, seed=options.seed, budget=options.budget)
         answers = Answers(self.store, self._here, self._document, wanted)
-        found = {}
-        for op in ops:
-            item = answers.of(op, self._files(op))
-            if isinstance(item, Answered):
-                found[op] = item
-            elif item:
-                self.notes.append(f"{op} is audited again: {item}")
+        items = {op: answers.of(op, self._files(op)) for op in ops}
+        found = {op: item for op, item in items.items() if isinstance(item, Answered)}
+        for reason in dict.fromkeys(item for item in items.values() if isinstance(item, str) and item):
+            self.tell(again_for(reason, [op for op, item in items.items() if item == reason]))
+        if found:
+            self.tell(told([item.line for item in found.values()], len(items) - len(found)))
         return found
 
     def heard(self, op: str, read: Sequence[str] | None) -> None:
@@ -85,8 +86,12 @@ class Recorder:
         """Write down an op all of whose cases are finished."""
         op = report.op
         files = {*self._files(op), *self._read[op]} - {Path(self.policy.path).name}
+        files |= included(self._here.root, files)
+        if not (files or self._rests["ops"][op]["distributions"]):
+            self.tell(f"the source of {op} lies in no file and belongs to no distribution: no evidence of it is kept")
+            return
         if changed := self._changed(files):
-            self.notes.append(f"{changed} was changed while {op} was audited: no evidence of it is kept")
+            self.tell(f"{changed} was changed while {op} was audited: no evidence of it is kept")
             return
         environment, options = self.registry.environment, self.options
         line = Evidence(
@@ -146,8 +151,12 @@ class Recorder:
 
     def _put(self, line: Evidence | Described, report: OpReport | None = None) -> None:
         self.store.put(line, report)
-        if self.store.problem and self.store.problem not in self.notes:
-            self.notes.append(self.store.problem)
+        self._tell_problem()
+
+    def _tell_problem(self) -> None:
+        if self.store.problem != self._told:
+            self._told = self.store.problem
+            self.tell(self._told)
 
     def _changed(self, files: Iterable[str]) -> str:
         """Return a file that may not be what ran, empty where all are."""
@@ -156,7 +165,7 @@ class Recorder:
             stat = now.stat(path)
             if stat is not None and (stat[1] > self.started or stat != self._here.stat(path)):
                 return path
-        return ""
+        return "opcheck itself" if now.edited > self.started else ""
 
     @property
     def _rests(self) -> Mapping[str, Any]:

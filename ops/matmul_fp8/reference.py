@@ -33,10 +33,9 @@ def golden(
 
 def samples(case: Case) -> Sample:
     """Draw a `[m, k]` and b `[k, n]`, and their scales in float32: `[m, 1]` and `[1, n]`, or `[1, 1]` each."""
-    scale_a, scale_b = (
-        case.tensor("m", name="scale_a", dtype="float32"),
-        case.tensor("n", name="scale_b", dtype="float32"),
-    )
+    a, b = case.tensor("m", "k", name="a"), case.tensor("k", "n", name="b")
+    scale_a = case.tensor("m", name="scale_a", dtype="float32")
+    scale_b = case.tensor("n", name="scale_b", dtype="float32")
     if "tensorwise" in case.variant:
-        scale_a, scale_b = scale_a.new_tensor([0.5]), scale_b[:1]
-    return Sample(case.tensor("m", "k", name="a"), case.tensor("k", "n", name="b"), scale_a[:, None], scale_b[None, :])
+        scale_a, scale_b = scale_a.new_tensor([0.75]), scale_b.new_tensor([-1.5])
+    return Sample(a, b, scale_a[:, None], scale_b[None, :])

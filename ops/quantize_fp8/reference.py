@@ -16,7 +16,9 @@ def reference(x: torch.Tensor, clip: float | None = None) -> tuple[torch.Tensor,
 
 def golden(x: torch.Tensor, clip: float | None = None) -> tuple[torch.Tensor, torch.Tensor]:
     """Compute `x / scale` in units of the grid, not rounded, and `scale`, in x's dtype; NaN spreads over its row."""
-    scale = x.abs().amax(-1, keepdim=True).clamp(min=LEAST, max=clip) / LARGEST
+    widest = x.abs().amax(-1, keepdim=True).clamp(min=LEAST, max=clip)
+    # On CUDA torch divides by a Python number through its reciprocal, which is off by an ulp and breaks ties.
+    scale = widest / torch.full_like(widest, LARGEST)
     return (x / scale).clamp(-LARGEST, LARGEST), scale
 
 

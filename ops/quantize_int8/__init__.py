@@ -10,7 +10,7 @@ from .reference import golden, reference, samples
 
 @opcheck.register("ops::quantize_int8", reference=reference, golden=golden, samples=samples)
 def quantize_int8(x: torch.Tensor, clip: float | None = None) -> tuple[torch.Tensor, torch.Tensor]:
-    """Round `x / scale` for x `[..., cols]` to -127 to 127, ties to even, and give the scales `[..., 1]`.
+    """Round `x / scale` for x `[..., cols]` to the nearest of -127 to 127, ties to even; give the scales `[..., 1]`.
 
     `scale = min(max|x|, clip) / 127` in float32; what lies beyond `clip` saturates. `q * scale` is x again, about.
     There is no backward: rounding has no derivative, and a straight-through estimator is its caller's choice.

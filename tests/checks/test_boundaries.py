@@ -95,6 +95,8 @@ def test_without_a_gate_noise_as_large_as_the_fudge_factor_allows_is_excused(dty
     ({"dtype": "int64", "unequal": 0}, PASS),
     ({"dtype": "int64", "unequal": 1}, FAIL),
     ({"dtype": "bool", "unequal": 387}, FAIL),
+    ({"dtype": "float8_e4m3fn", "grid": True}, PASS),
+    ({"dtype": "float8_e4m3fn", "grid": True, "unequal": 1}, FAIL),
 ])  # fmt: skip
 def test_structure(changes, expected):
     assert verdict("structure", item(**changes)) is expected

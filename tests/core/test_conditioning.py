@@ -13,6 +13,7 @@ from opcheck.core.conditioning import (
     Kappa,
     decide,
     described,
+    excused_by_order,
     log_rms_error,
     slope,
     slope_error,
@@ -76,6 +77,21 @@ def summed(**changes):
 def test_verdicts(found, verdict, said):
     assert decide(found, most_rms=4.0)[0] is verdict
     assert said in decide(found, most_rms=4.0)[1]
+
+
+@pytest.mark.parametrize(("found", "excused"), [
+    (summed(rms=5.0, explained=1.0, explained_at=4.0), True),
+    (summed(rms=5.0, explained=1.1, explained_at=4.0), False),
+    (summed(rms=5.0, explained=1.0, explained_at=4.1), False),
+    (summed(rms=5.0, upward=shifted(0.65)), False),
+    (summed(rms=5.0, along=tuple((item - 1.0, 1.0) for item in NOISE)), False),
+    (replace(summed(rms=5.0), growth=growth(0.9, 0.05)), False),
+    (replace(summed(rms=5.0), distinct=2), False),
+    (replace(summed(rms=5.0), kappa=replace(KAPPA, problem="the terms add up to 1 where golden is 0.5")), False),
+    (target(rms=5.0), False),
+])  # fmt: skip
+def test_beyond_a_valid_gate_the_order_of_a_sum_alone_excuses(found, excused):
+    assert bool(excused_by_order(found)) is excused
 
 
 def test_a_constant_bias_over_few_different_results_is_no_proof():

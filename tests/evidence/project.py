@@ -45,9 +45,11 @@ nonfinite = {{ undefined = "few cases are enough" }}
 """
 
 FROM_HELPER = "from kept_ops._rows import complete, register"
-FROM_TABLE = "import pathlib, tomllib\nfrom . import _rows\nfrom ._rows import complete, register\n" + (
-    'FACTOR = tomllib.loads(pathlib.Path(__file__).with_name("factor.toml").read_text())["factor"]'
-)
+FROM_TABLE = """import pathlib, tomllib
+import kept_lib.units
+from . import _rows
+from ._rows import complete, register
+FACTOR = tomllib.loads(pathlib.Path(__file__).with_name("factor.toml").read_text())["factor"]"""
 OPS = ("double", "lone", "table", "wrong")
 REGISTRY = 'schema = 1\n\n[registry]\nmodules = ["kept_ops"]\n\n' + "\n".join(TABLE.format(name=name) for name in OPS)
 
@@ -56,6 +58,9 @@ def write(root: Path) -> Path:
     """Write the project and return the path of its registry."""
     folder = root / "kept_ops"
     folder.mkdir(parents=True)
+    (root / "kept_lib").mkdir()
+    (root / "kept_lib/__init__.py").write_text("")
+    (root / "kept_lib/units.py").write_text("ULP = 2.0**-24\n")
     (folder / "__init__.py").write_text("")
     (folder / "_rows.py").write_text(HELPER)
     (folder / "factor.toml").write_text("factor = 2\n")

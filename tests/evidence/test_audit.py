@@ -13,6 +13,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from opcheck import cli
+from opcheck.commands import recorded
 from opcheck.core.evidence import Described, Evidence, from_text, key_of, to_text
 from opcheck.core.report import to_json
 from opcheck.core.verdict import Verdict
@@ -20,8 +22,8 @@ from opcheck.declared.file import document
 from opcheck.evidence.answers import Answered, Answers, Asked
 from opcheck.evidence.here import Here
 from opcheck.evidence.store import Store
-from opcheck.render import json as as_json
 from opcheck.render import text
+from opcheck.render.formats import json as as_json
 from opcheck.session import Options, Session, Silent
 from tests.evidence.project import OPS, copied, edit, touch, write
 
@@ -77,10 +79,10 @@ class TestWhatIsWrittenDown:
         assert sorted(found) == ["", *(f"kept::{name}" for name in OPS)]
         own = {op: {Path(path).name for path in line.manifest.files} - {"__init__.py"} for op, line in found.items()}
         assert own == {
-            "": {"_rows.py", "double.py", "factor.toml", "lone.py", "table.py", "wrong.py"},
+            "": {"_rows.py", "double.py", "factor.toml", "lone.py", "table.py", "units.py", "wrong.py"},
             "kept::double": {"_rows.py", "double.py"},
             "kept::lone": {"lone.py"},
-            "kept::table": {"_rows.py", "factor.toml", "table.py"},
+            "kept::table": {"_rows.py", "factor.toml", "table.py", "units.py"},
             "kept::wrong": {"_rows.py", "wrong.py"},
         }
 
@@ -133,6 +135,10 @@ EDITS = {
     "the package itself": (
         lambda root: edit(root / "kept_ops/__init__.py", "", "X = 1"),
         dict.fromkeys(("double", "lone", "table"), "kept_ops/__init__.py has changed"),
+    ),
+    "a module of another package": (
+        lambda root: edit(root / "kept_lib/units.py", "24", "53"),
+        {"table": "kept_lib/units.py has changed"},
     ),
     "a file that is gone": (
         lambda root: (root / "kept_ops/lone.py").unlink(), {"lone": "kept_ops/lone.py is gone"},
@@ -242,7 +248,7 @@ class TestTheRegistry:
         assert isinstance(found, Described)
         assert sorted(found.ops) == [f"kept::{name}" for name in OPS]
 
-    @pytest.mark.parametrize("name", ["kept_ops/more.py", "kept_ops/more/__init__.py", "torch.py"])
+    @pytest.mark.parametrize("name", ["kept_ops/more.py", "kept_ops/more/__init__.py", "torch.py", "kept_lib/more.py"])
     def test_a_new_module_may_register_an_op_or_hide_another(self, root, name):
         (root / name).parent.mkdir(exist_ok=True)
         (root / name).write_text("")
@@ -277,10 +283,9 @@ class Count(Silent):
 
 def again(audited, file, progress=None, **options):
     """Audit in the open session, with evidence in a file."""
-    session = replace(
-        audited.session, options=replace(audited.session.options, **options), store=Store(file), notes=[],
-    )  # fmt: skip
-    return session.audit(progress or Silent()), session.notes
+    session = replace(audited.session, options=replace(audited.session.options, **options), store=Store(file))
+    notes: list[str] = []
+    return session.audit(progress or Silent(), notes.append), notes
 
 
 def ops_of(progress):
@@ -348,6 +353,20 @@ class TestTheNextAudit:
         assert notes == ["kept_ops/lone.py was changed while kept::lone was audited: no evidence of it is kept"]
         assert not [line for line in from_text((tmp_path / "new.jsonl").read_text()) if isinstance(line, Evidence)]
 
+    def test_opcheck_edited_while_it_audits(self, audited, tmp_path, monkeypatch):
+        monkeypatch.setattr(Here, "edited", audited.session.started + 1)
+        _, notes = again(audited, tmp_path / "new.jsonl", ops=("kept::lone",))
+        assert notes == ["opcheck itself was changed while kept::lone was audited: no evidence of it is kept"]
+        assert not (tmp_path / "new.jsonl").exists()
+
+    def test_a_registry_that_does_not_import_is_looked_at_each_time(self, audited, tmp_path):
+        broken = replace(audited.session.registry, failures={"kept_ops.more": "importing it raised"})
+        report, _ = again(SimpleNamespace(session=replace(audited.session, registry=broken)), tmp_path / "new.jsonl",
+                          ops=("kept::lone",))  # fmt: skip
+        assert report.problems[0] == "importing it raised"
+        (line,) = from_text((tmp_path / "new.jsonl").read_text())
+        assert isinstance(line, Evidence)
+
     def test_nowhere_to_write(self, audited, tmp_path):
         (tmp_path / "taken").write_text("")
         report, notes = again(audited, tmp_path / "taken/new.jsonl", ops=("kept::lone",))
@@ -406,6 +425,20 @@ class TestTheCommand:
         assert json.loads(done.stdout) == json.loads(as_json.render(audited.report))
         assert (relied / "table.txt").read_text() == text.render(audited.report, verbosity=1)
         assert "torch" not in modules
+
+    @pytest.mark.parametrize("words", [
+        (), ("-x",), ("--durations", "3"), ("--fresh",), ("--coverage",), ("-k", "normal"), ("--check", "numerics"),
+        ("--seed", "1"),
+    ])  # fmt: skip
+    def test_which_questions_are_answered(self, relied, words):
+        call = ["audit", *PASSING, "--registry", str(relied / "registry.toml"), "--evidence", str(relied / FILE)]
+        arguments = cli._parser(call).parse_args([*call, "--level=quick", "--budget=0", "--backend=cpu", *words])
+        found = recorded.answered(arguments, recorded.kept(arguments), brief=True)
+        assert (found is not None) is (words in [(), ("-x",), ("--durations", "3")])
+
+    @pytest.mark.parametrize("words", [("--evidence", "off"), ("--co",), ("--sanitize", "memcheck")])
+    def test_for_what_no_evidence_is_kept(self, words):
+        assert recorded.kept(cli._parser(["audit"]).parse_args(["audit", "--all", *words])) is None
 
     def test_evidence_of_one_s_own(self, relied, tmp_path):
         shutil.move(relied / ".opcheck/evidence", tmp_path / "elsewhere")

@@ -154,8 +154,9 @@ def test_no_word_gets_out_of_its_place(word, plain_tags):
     text = render(hostile(word))
     text.encode()
     found = parsed(text)
-    if word.strip():
-        assert found.tags == plain_tags
+    # An id that cannot be read has no command to run it again; no text brings a tag of its own.
+    assert set(found.tags) <= set(plain_tags)
+    assert [found.tags.count(tag) for tag in ("script", "style", "img", "title")] == [1, 1, 0, 1]
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2028\ufffe]", text)
     if len(word) < 100:
         assert clean(word).strip() in " ".join(found.text)

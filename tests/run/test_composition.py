@@ -178,3 +178,15 @@ def test_without_a_compiler_inductor_is_not_covered(monkeypatch):
     found = composed(registered(squared, square, slope), CONTRACT, CASE, CPU, INDUCTOR, silent)
     assert found.uncovered == ("torch.compile (inductor): it cannot build for the CPU: no compiler",)
     assert failures(COMPOSITION, INDUCTOR, found) == []
+
+
+@pytest.mark.parametrize("trial", ALL, ids=str)
+def test_an_op_that_promises_no_gradient_is_never_asked_for_one(trial):
+    def rounded(x: torch.Tensor) -> torch.Tensor:
+        return x.round()
+
+    spec = registered(rounded, torch.round, None)
+    contract = dataclasses.replace(CONTRACT, no_grad={"x": "a step function"})
+    assert complaints(spec, trial, contract) == []
+    if not isinstance(trial, Transformed):  # of which it raises before anything is compared
+        assert complaints(spec, trial) != []

@@ -234,3 +234,8 @@ def test_rows_come_first_where_there_are_no_leading_dimensions(dims, batch):
     contract = dataclasses.replace(CONTRACT, dims=("...", "rows", "cols"), reduces=("cols",))
     call = arguments(spec, dataclasses.replace(CASE, dims=Dims(dims)), CPU)
     assert batch_of(contract, call) == batch
+
+
+def test_a_batch_of_a_random_op_is_not_compared():
+    found = large(comparison(square, dataclasses.replace(CONTRACT, random=True)), 0.5, free=1 << 20)
+    assert (found.problems, found.different, len(found.uncovered)) == ((), (), 1)

@@ -129,6 +129,19 @@ def test_half_steps_lie_between_integers_under_a_scale_of_one(dtype):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+def test_half_steps_fp8_lie_between_its_numbers_under_a_scale_of_one(dtype):
+    x = drawn("half_steps_fp8", dtype=dtype)
+    grid = torch.arange(256, dtype=torch.uint8).view(torch.float8_e4m3fn).double()
+    grid = grid[grid.isfinite()].unique()
+    above = torch.searchsorted(grid, x[:, 1:].contiguous())
+    assert (x[:, 0] == 448).all()
+    assert torch.equal(x[:, 1:], (grid[above - 1] + grid[above]) / 2)
+    assert x.abs().min() < 2.0**-6, "below its normal numbers, too"
+    assert x[:, 1:].abs().max() > 100
+    assert (drawn("half_steps_fp8", dtype=dtype, first=False) == 1).all()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
 def test_rows_of_one_number(dtype):
     assert (drawn("constant_rows", dtype=dtype).std(-1) == 0).all()
     near = drawn("near_constant", dtype=dtype)

@@ -34,12 +34,13 @@ SETTINGS = {
 
 
 SMALL = 6.5
+WORDS = 0.8  # inches of a file's title and caption
 LINE = 68  # letters of that size that are as wide as a picture
 
 
 def file(picture: Picture, title: str) -> str:
     """Return a picture as an SVG file with its title and caption, dark on white."""
-    return _svg(picture, Ink(), salt=title, title=title)
+    return _svg(picture, Ink(), salt=clean(title), title=title)
 
 
 def inline(picture: Picture, salt: str) -> str:
@@ -70,6 +71,7 @@ def _svg(picture: Picture, ink: Ink, *, salt: str, title: str = "") -> str:
         warnings.simplefilter("ignore")  # that a name has a letter which matplotlib's own type lacks
         figure = _figure(_cleaned(picture), ink)
         if title:
+            figure.set_figheight(figure.get_figheight() + WORDS)
             figure.suptitle(_wrapped(title), fontsize=SMALL)
             figure.supxlabel(_wrapped(caption(picture)), fontsize=SMALL)
         FigureCanvasSVG(figure)

@@ -40,7 +40,7 @@ def drawn(picture: ErrorMap, ink: Ink) -> Figure:
     for size, extent, line in zip(picture.tile, picture.extent, (axes.axhline, axes.axvline), strict=True):
         if size and 1 < extent / size <= MOST_LINES:
             for at in range(size, extent, size):
-                line(at, color=ink.text, linewidth=0.5, linestyle=(0, (2, 2)))
+                line(at, color=Ink().text, linewidth=0.5, linestyle=(0, (2, 2)))
     bar = figure.colorbar(
         image, ax=axes, location="bottom", spacing="uniform", ticks=LEVELS[:-1], aspect=36, pad=0.02, shrink=0.98
     )

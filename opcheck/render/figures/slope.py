@@ -18,7 +18,7 @@ def drawn(picture: Slope, ink: Ink) -> Figure:
     from matplotlib.figure import Figure
     from matplotlib.ticker import FuncFormatter, NullLocator
 
-    figure = Figure(figsize=(WIDTH, 2.6), layout="constrained")
+    figure = Figure(figsize=(WIDTH, 2.9), layout="constrained")
     axes = figure.add_subplot()
     for name, values, exponent, colour, mark in (
         ("target", picture.target, picture.target_exponent, ink.target, "o"),
@@ -36,7 +36,9 @@ def drawn(picture: Slope, ink: Ink) -> Figure:
     axes.set_xlabel(picture.dim)
     axes.set_ylabel(f"RMS error over {picture.over}" if picture.over else "RMS error")
     difference = f"difference {picture.excess:+.2f} ± {2 * picture.uncertainty:.2f}"
-    axes.legend(title=difference, fontsize=8, title_fontsize=8, loc="best")
+    axes.legend(
+        title=difference, fontsize=8, title_fontsize=8, loc="lower left", bbox_to_anchor=(0.0, 1.0), alignment="left"
+    )
     return figure
 
 

@@ -25,6 +25,8 @@ def large(comparison: Comparison, share: float, *, free: int | None = None) -> B
     Args:
         free: Bytes that are free; what the device says unless given.
     """
+    if comparison.contract.random:
+        return comparison.behaviour("large inputs: each part of a batch draws random numbers of its own")
     spec, case, device = comparison.spec, comparison.case, comparison.device
     call = arguments(spec, case, device)
     name = batch_of(comparison.contract, call)

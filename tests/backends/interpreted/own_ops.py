@@ -1,5 +1,6 @@
 """What this repository's scans and scatters promise beyond the cases of their audit; expected values by hand."""
 
+import pytest
 import torch
 
 from opcheck.backends.interpreter import install
@@ -9,7 +10,10 @@ assert install().active
 from ops.cumsum import cumsum  # noqa: E402
 from ops.gated_scan import gated_scan  # noqa: E402
 from ops.gated_scan.kernel import CHUNK  # noqa: E402
+from ops.matmul_fp8 import matmul_fp8  # noqa: E402
 from ops.moe_permute import moe_permute  # noqa: E402
+from ops.quantize_fp8 import quantize_fp8  # noqa: E402
+from ops.quantize_int8 import quantize_int8  # noqa: E402
 from ops.scatter_add import scatter_add  # noqa: E402
 
 
@@ -51,3 +55,37 @@ def test_a_state_passes_through_chunks():
     h[0, -1].backward()
     assert b.grad.flatten().tolist() == [1.0] * time
     assert a.grad.flatten().tolist() == list(range(time))
+
+
+def test_quantized_rows_by_hand():
+    x = torch.tensor([[127.0, 0.5, 1.5, -2.5, 126.5], [0.0] * 5, [2.0, torch.nan, 1.0, 1.0, 1.0]])
+    q, scale = quantize_int8(x)
+    assert q.tolist() == [[127, 0, 2, -2, 126], [0] * 5, [0] * 5]
+    assert scale.flatten().tolist()[0] == 1.0
+    assert 0.0 < scale[1].item() < 1e-12
+    assert scale[2].isnan()
+    q, scale = quantize_int8(torch.tensor([[-300.0, 127.0, 2.5]]), 127.0)
+    assert (q.tolist(), scale.tolist()) == ([[-127, 127, 2]], [[1.0]])
+    q, scale = quantize_fp8(torch.tensor([[448.0, 17.0, 19.0, -8.5, 2.0**-10], [torch.inf, 1.0, 0.0, 1.0, 1.0]]))
+    assert q[0].tolist() == [448.0, 16.0, 20.0, -8.0, 0.0]
+    assert q[1].float().isnan().tolist() == [True, False, False, False, False]
+    assert scale.flatten().tolist() == [1.0, torch.inf]
+
+
+def test_quantized_factors_multiply_as_they_are_given():
+    x, weight = torch.tensor([[1.0, 2.0], [-4.0, 8.0]]), torch.tensor([[3.0, 1.0], [0.5, 0.25], [2.0, 2.0]])
+    (a, scale_a), (b, scale_b) = quantize_fp8(x), quantize_fp8(weight)
+    out = matmul_fp8(a, b.t(), scale_a, scale_b.t(), out_dtype="float32")
+    exact = (a.double() * scale_a.double()) @ (b.double() * scale_b.double()).t()
+    assert torch.allclose(out.double(), exact, rtol=1e-6)
+    assert torch.allclose(out, x @ weight.t(), rtol=0.1)
+    ones = torch.ones(1, 1)
+    assert matmul_fp8(a, b.t(), ones, ones, "tensorwise").dtype is torch.bfloat16
+    for wrong in ((a.float(), b.t(), scale_a, scale_b.t()), (a, b.t(), scale_a.double(), scale_b.t())):
+        with pytest.raises(TypeError, match="it should be"):
+            matmul_fp8(*wrong)
+    for wrong in ((a, b, scale_a, scale_b.t()), (a, b.t(), scale_a, scale_b), (a, b.t(), scale_a, scale_b.t(), "rows")):
+        with pytest.raises(ValueError, match="should be"):
+            matmul_fp8(*wrong)
+    with pytest.raises(ValueError, match="clip is 0"):
+        quantize_int8(x, 0.0)

@@ -1,4 +1,4 @@
-"""`broken::scale_rounded`: a row is divided by its scale rounded to bfloat16, and given with the exact one."""
+"""`broken::scale_rounded`: a row is divided by its scale rounded to bfloat16, though the scale given is exact."""
 
 import torch
 import triton
@@ -40,7 +40,7 @@ def reference(x):
 def declare(namespace, wrong):
     @opcheck.register(f"{namespace}::scale_rounded", reference=reference, golden=golden, samples=draw_x)
     def op(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Quantize each row of x `[rows, cols]` to -127 to 127 by its largest magnitude; give the scales `[rows]`."""
+        """Quantize rows of x `[rows, cols]` to -127 to 127 by their largest magnitudes; give the scales `[rows]`."""
         rows, cols = row_shape(x)
         q, scale = allocate(x), fresh_rows(x)
         block = triton.next_power_of_2(cols)
