@@ -90,6 +90,17 @@ def test_the_calls_of_audit_are_ones_that_it_takes(text):
     assert {item.partition("=")[0] for item in arguments.format} <= set(FORMATS)
 
 
+@pytest.mark.parametrize("script", [
+    [step.get("run", "") for step in workflow()["jobs"]["gate"]["steps"]],
+    yaml.safe_load(FILES[".gitlab-ci.yml"])["gate"]["script"],
+])  # fmt: skip
+def test_the_calls_of_gate_are_ones_that_it_takes(script):
+    (words,) = (call for line in script for call in commands(line))
+    arguments = _parser(words).parse_args(words)
+    assert [str(item) for item in arguments.evidence] == [word for word in words if word.endswith(".jsonl")]
+    assert arguments.explain
+
+
 def test_gitlab_s_reports_are_the_files_that_are_written():
     job = yaml.safe_load(FILES[".gitlab-ci.yml"])["cpu"]
     for name in job["artifacts"]["reports"].values():
