@@ -37,6 +37,7 @@ def _tables(schema):
     yield "[gate]", top["gate"]
     yield '[op."ns::name"]', next(iter(_values(_resolved(top["op"], schema))))
     yield "[[waiver]]", _resolved(top["waiver"], schema)["items"]
+    yield "[[change]]", _resolved(top["change"], schema)["items"]
 
 
 def _values(table):
@@ -84,7 +85,8 @@ that the kernels were seen to use. Legal empty dimensions are ordinary cases; th
 
 One family fills the inputs of its kinds; the rest is drawn as in `normal`. "First only" fills the first floating-point
 tensor of the sample alone: an odd element in every tensor would hide itself. Families that are not finite are left out
-where the contract says `nonfinite = { undefined = ... }`.
+where the contract says `nonfinite = { undefined = ... }`. A contract may ask for more than its kind gets, as
+`values = ["near_overflow"]` does for a norm that does not overflow where its squares do.
 """
 
 LAYOUT = """

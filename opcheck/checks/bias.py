@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from opcheck.checks.protocol import Control, LimitsOf, Seen, Subject, against_golden, compared, example
+from opcheck.checks.protocol import Control, LimitsOf, Seen, Subject, against_golden, answered, compared, example
 from opcheck.core.finding import Finding
 from opcheck.core.layouts import revalues_gradient
 from opcheck.core.measured import Bias as Means
 from opcheck.core.measured import Measured
-from opcheck.core.outcome import Compare, Compared, Returned, Trial
+from opcheck.core.outcome import Compare, Compared, Redraw, Redrawn, Returned, Trial
 from opcheck.core.policy import WIDE, ByWidth, limit
 from opcheck.core.verdict import Verdict
 
+OUTWARD, UPWARD = "away from zero", "upwards"
 SIGNIFICANT = 6.0  # standard errors: one false alarm in 10^9 comparisons of unbiased errors
+# A number that all elements share and that is rounded once, as a scale is, moves them all one way in one draw and the
+# other way in the next. A quarter of such draws agree with the first (measured): all of 5 in one case of 1,000.
+CONFIRMING = Redraw(count=5)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,33 +44,35 @@ class Bias:
         return against_golden(subject)
 
     def plan(self, subject: Subject, seen: Seen, limits: LimitsOf) -> tuple[Trial, ...]:
-        return (Compare(),) if compared(seen) is None else ()
+        if compared(seen) is None:
+            return (Compare(),)
+        biased = any(
+            _excess(*_worst_way(item, allowed)[1:], allowed) > 0 for item, allowed in _judged(subject, seen, limits)
+        )
+        return (CONFIRMING,) if biased else ()
 
     def judge(self, subject: Subject, seen: Seen, limits: LimitsOf) -> tuple[Finding, ...]:
-        evidence = compared(seen)
-        found = []
-        for item in evidence.tensors if evidence else ():
-            # What a constant upstream gradient cancels to is noise, and its sign is whoever's.
-            noise = item.tensor.startswith("grad ") and revalues_gradient(subject.case.layouts)
-            if item.bias is not None and item.reference_bias is not None and not noise:
-                allowed = limits(item.dtype).max_bias.of(item.dtype)
-                found.append(self._judge(item, item.bias, item.reference_bias, allowed))
-        return tuple(found)
-
-    def _judge(self, item: Measured, target: Means, reference: Means, allowed: float) -> Finding:
-        ways = (
-            ("away from zero", target.outward, max(target.outward_error, target.outward_by_rows), reference.outward),
-            ("upwards", target.upward, max(target.upward_error, target.upward_by_rows), reference.upward),
+        more = answered(seen, CONFIRMING)
+        draws = more if isinstance(more, Redrawn) else Redrawn(draws=())
+        return tuple(
+            self._judge(item, allowed, draws.of(item.tensor)) for item, allowed in _judged(subject, seen, limits)
         )
-        way, mean, error, beside = max(ways, key=lambda each: _excess(each[1], each[2], each[3], allowed))
+
+    def _judge(self, item: Measured, allowed: float, more: tuple[Measured, ...]) -> Finding:
+        target, reference = _means(item)
+        way, mean, error, beside = _worst_way(item, allowed)
         spread = _spread(reference) if item.dtype in WIDE else 0.0
-        wrong = spread <= allowed and _excess(mean, error, beside, allowed) > 0
+        agreeing = [_agrees(other, way, mean, allowed) for other in more if other.bias and other.reference_bias]
+        wrong = spread <= allowed and _excess(mean, error, beside, allowed) > 0 and all(agreeing)
         detail = (
             f"mean signed error {way} {mean:+.3f} ulp (standard error {error:.4f}) over {target.count} elements, "
             f"the reference's {beside:+.3f}, allowed {allowed:g}"
         )
         if spread > allowed:
             detail += f"; not judged, for the reference's own errors spread over {spread:.1f} ulp"
+        elif agreeing:
+            detail += f"; as much that way in {sum(agreeing)} of {len(agreeing)} more draws"
+            detail += "" if wrong else ": one number that all elements share is rounded, which goes either way"
         return Finding(
             check=self.name,
             tensor=item.tensor,
@@ -103,26 +110,73 @@ class Bias:
             ("all rows are off alike", Verdict.FAIL, means(-0.5, by_rows=0.01), even, "bfloat16"),
             ("too few elements to tell", Verdict.PASS, means(-0.2, error=0.05), even, "bfloat16"),
         )
-        return tuple(
+        plain = tuple(
             Control(
                 name=name,
                 expect=expect,
                 subject=example(dtype=dtype),
-                seen={
-                    Compare(): Returned(
-                        evidence=Compared(
-                            tensors=(
-                                Measured(
-                                    tensor="out", dtype=dtype, shape=(32, 128), judged=4096, bias=target,
-                                    reference_bias=reference,
-                                ),
-                            )
-                        )
-                    )
-                },
+                seen={Compare(): Returned(evidence=Compared(tensors=(_measured(target, reference, dtype),)))},
             )
             for name, expect, target, reference, dtype in rows
-        )  # fmt: skip
+        )
+        more = (
+            ("the same in every draw", Verdict.FAIL, (-0.5, -0.49, -0.5, -0.48, -0.5)),
+            ("one way in one draw, the other in the next", Verdict.PASS, (-0.5, 0.22, -0.13, 0.0, 0.24)),
+            ("gone in one of the draws", Verdict.PASS, (-0.5, -0.49, 0.0, -0.48, -0.5)),
+        )
+        return plain + tuple(
+            Control(
+                name=name,
+                expect=expect,
+                subject=example(dtype="bfloat16"),
+                seen={
+                    Compare(): Returned(evidence=Compared(tensors=(_measured(means(-0.5), even, "bfloat16"),))),
+                    CONFIRMING: Returned(
+                        evidence=Redrawn(draws=tuple((_measured(means(way), even, "bfloat16"),) for way in ways))
+                    ),
+                },
+            )
+            for name, expect, ways in more
+        )
+
+
+def _measured(target: Means, reference: Means, dtype: str) -> Measured:
+    return Measured(
+        tensor="out", dtype=dtype, shape=(32, 128), judged=4096, bias=target, reference_bias=reference
+    )  # fmt: skip
+
+
+def _judged(subject: Subject, seen: Seen, limits: LimitsOf) -> Iterator[tuple[Measured, float]]:
+    """Yield the tensors that have enough elements for a mean, with the largest one allowed."""
+    evidence = compared(seen)
+    for item in evidence.tensors if evidence else ():
+        # What a constant upstream gradient cancels to is noise, and its sign is whoever's.
+        noise = item.tensor.startswith("grad ") and revalues_gradient(subject.case.layouts)
+        if item.bias is not None and item.reference_bias is not None and not noise:
+            yield item, limits(item.dtype).max_bias.of(item.dtype)
+
+
+def _worst_way(item: Measured, allowed: float) -> tuple[str, float, float, float]:
+    """Return the way in which a tensor is the most biased, its mean and standard error, and the reference's mean."""
+    target, reference = _means(item)
+    ways = (
+        (OUTWARD, target.outward, max(target.outward_error, target.outward_by_rows), reference.outward),
+        (UPWARD, target.upward, max(target.upward_error, target.upward_by_rows), reference.upward),
+    )
+    return max(ways, key=lambda each: _excess(each[1], each[2], each[3], allowed))
+
+
+def _agrees(other: Measured, way: str, mean: float, allowed: float) -> bool:
+    """Say whether another draw is as biased, in the same direction."""
+    target, reference = (means.outward if way == OUTWARD else means.upward for means in _means(other))
+    return target * mean > 0 and _excess(target, 0.0, reference, allowed) > 0
+
+
+def _means(item: Measured) -> tuple[Means, Means]:
+    """Return the target's means and the reference's, of a tensor that has them."""
+    if item.bias is None or item.reference_bias is None:
+        raise ValueError(f"{item.tensor} has too few elements for a mean")
+    return item.bias, item.reference_bias
 
 
 def _spread(reference: Means) -> float:
@@ -146,7 +200,7 @@ def _excess(mean: float, error: float, reference: float, allowed: float) -> floa
 
 
 def _meaning(way: str, mean: float) -> str:
-    if way == "upwards":
+    if way == UPWARD:
         return f"rounding {'up' if mean > 0 else 'down'} instead of to nearest, or a constant that is added"
     if mean < 0:
         return "truncation instead of rounding to nearest, or terms that are dropped"

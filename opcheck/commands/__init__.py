@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from types import ModuleType
 
-NAMES = ("audit", "list", "show", "explain", "repro", "lint", "doctor")
+NAMES = ("audit", "gate", "list", "show", "explain", "repro", "lint", "new", "discover", "doctor")
 
 
 def command(name: str) -> ModuleType:

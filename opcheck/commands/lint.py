@@ -7,6 +7,7 @@ import sys
 
 from opcheck.commands.audit import add_backend
 from opcheck.commands.static import lint_static
+from opcheck.commands.tighten import add_tighten, tighten
 from opcheck.core.gate import ExitStatus
 
 
@@ -16,10 +17,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--static", action="store_true", help="look at registry.toml and the source only: no module is imported"
     )
+    add_tighten(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print every problem, and the TOML table of each op that is not declared yet."""
+    if arguments.tighten:
+        return tighten(arguments)
     if arguments.static:
         return lint_static(arguments.registry)
     from opcheck.session import Options, Session  # which the source alone does not need

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from opcheck.backends.present import backend_of
 from opcheck.commands.streams import say
+from opcheck.core.following import following
 from opcheck.core.report import AuditReport
 from opcheck.declared.file import document, find
 from opcheck.declared.plugins import plugins
@@ -75,4 +76,4 @@ def answered(arguments: argparse.Namespace, store: Store, *, brief: bool) -> Aud
         return None
     report, lines = found
     say(f"opcheck: {told(lines, 0)}")
-    return report
+    return following(report, registry=str(arguments.registry or ""), whole=bool(arguments.all))

@@ -52,8 +52,13 @@ def _programs(found: Mapping[Dims, Launch], base: Dims, names: tuple[str, ...], 
 
 
 def _between(points: list[tuple[int, int]], size: int) -> float:
-    """Interpolate linearly; below the first point and beyond the last one in proportion to the size."""
+    """Interpolate linearly; below the first point and beyond the last one in proportion to the size.
+
+    A count that is the same at all points does not depend on the size.
+    """
     (first, low), (last, high) = points[0], points[-1]
+    if low == high:
+        return low
     if size <= first:
         return low * size / max(first, 1)
     if size >= last:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,6 +11,8 @@ from opcheck.core.policy import limit
 
 COVERAGE = "coverage"  # the key in registry.toml
 PRAGMA = "# opcheck: no cover"  # what an author writes beside a statement that no case need reach
+
+_PRAGMA = re.compile(r"#\s*opcheck:\s*no cover\b")
 
 #: States of a mask, as bits: every lane on, some, none; and that it has had more than one lane.
 ON, PARTLY, OFF, BLOCK = 1, 2, 4, 8
@@ -171,6 +174,11 @@ class KernelCoverage:
     def never_partial(self) -> tuple[MaskSeen, ...]:
         """The masked accesses whose mask was only ever all on or all off."""
         return tuple(item for item in self.masks if not item.covered)
+
+
+def excludes(line: str) -> bool:
+    """Say whether a line carries the comment behind code; on a line of its own it would be unclear of what."""
+    return bool(_PRAGMA.search(line) and line.partition("#")[0].strip())
 
 
 def source_from(data: Mapping[str, Any]) -> Source:

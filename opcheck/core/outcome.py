@@ -47,6 +47,13 @@ class Siblings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Redraw:
+    """Run golden, reference and target on `count` sibling seeds and measure them: what holds for more than one draw."""
+
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Repeat:
     """Run the target `count` more times on the same inputs and keep each run's bit patterns."""
 
@@ -82,7 +89,7 @@ class Elementwise:
 
 
 _Behavioural = Draws | Refuse | SavedTensors | Backwards | DoubleBackward | Autocast | Composed | Stressed
-_Numerical = Compare | Siblings | Orders | Condition | Locate | Elementwise | Examine
+_Numerical = Compare | Siblings | Redraw | Orders | Condition | Locate | Elementwise | Examine
 _Watched = Observe | Guarded | Sanitize
 Trial = _Numerical | Repeat | Registration | FakeRun | Build | Depict | _Watched | _Behavioural
 
@@ -157,6 +164,17 @@ class OracleErrors:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Redrawn:
+    """Answer to `Redraw`: the tensors of each draw."""
+
+    draws: tuple[tuple[Measured, ...], ...]
+
+    def of(self, tensor: str) -> tuple[Measured, ...]:
+        """Return the measurements of a tensor, one per draw that has it."""
+        return tuple(item for draw in self.draws for item in draw if item.tensor == tensor)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Digests:
     """Answer to `Repeat`: for each run, the digest of each tensor's bit pattern, and what differed between the runs."""
 
@@ -214,6 +232,7 @@ class ElementErrors:
 Evidence = (
     Compared
     | OracleErrors
+    | Redrawn
     | Digests
     | Registered
     | Located

@@ -115,11 +115,22 @@ class Waiver:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """A promise that was taken back knowingly: what of which op, and why; `op` may be a glob."""
+
+    op: str
+    what: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GatePolicy:
-    """Which verdicts may ship, and on which backends evidence is needed."""
+    """Which verdicts may ship, on which backends evidence is needed, how hard it looked, and how old it may be."""
 
     accept: frozenset[Verdict] = frozenset({Verdict.PASS, Verdict.PASS_WITH_LIMITATIONS})
     backends: tuple[str, ...] = ("cpu",)
+    level: Level = "standard"
+    max_age: datetime.timedelta | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,6 +143,7 @@ class Policy:
     gate: GatePolicy = field(default_factory=GatePolicy)
     ops: Mapping[str, Contract] = field(default_factory=dict)
     waivers: tuple[Waiver, ...] = ()
+    changes: tuple[Change, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,6 +186,11 @@ def limit(
     """
     metadata = {"doc": doc, "loose": loose, "zero": zero, "most": most, "choices": choices}
     return field(default=default, metadata=metadata)
+
+
+def looser(new: Any, old: Any, loose: str) -> bool:
+    """Say whether a limit is looser than it was, by the direction that its declaration gives."""
+    return bool(new > old if loose == "higher" else new < old if loose == "lower" else False)
 
 
 def contract_text(contract: Contract) -> dict[str, str]:

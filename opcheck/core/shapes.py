@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 from opcheck.core.case import LEADING, Dims
 from opcheck.core.policy import Contract
@@ -15,6 +15,7 @@ FEW_ROWS = 256  # in earnest there are more, and no kernel is built otherwise fo
 BUILT_ELEMENTS = 1 << 20  # nothing runs at the shape for which kernels are built, but the inputs are drawn
 EARNEST = 4096  # a dimension of an op without production shapes, in earnest
 INTERPRETED_ELEMENTS = 1 << 16  # a shape with more is not run on the interpreter
+INTERPRETED_SECONDS = 20.0  # nor one of which a case is expected to take longer: a worker may be silent for 60
 
 
 def named(contract: Contract) -> tuple[str, ...]:
@@ -68,12 +69,18 @@ def in_earnest(contract: Contract) -> Dims:
 
 
 def runnable(
-    shapes: Iterable[Dims], backend: str, missing: list[str], sampled: Collection[Dims] = ()
+    shapes: Iterable[Dims],
+    backend: str,
+    missing: list[str],
+    sampled: Collection[Dims] = (),
+    cost: Callable[[Dims], float] = lambda dims: 0.0,
 ) -> Iterator[Dims]:
     """Yield each shape that the backend can run once; name the others in `missing`, and which of them are `sampled`."""
     for dims in dict.fromkeys(shapes):
-        if backend == "cpu" and math.prod(dims.values()) > INTERPRETED_ELEMENTS:
-            text = ", ".join(f"{name}={size}" for name, size in dims.items())
+        text = ", ".join(f"{name}={size}" for name, size in dims.items())
+        if backend == "cpu" and cost(dims) > INTERPRETED_SECONDS and math.prod(dims.values()) <= INTERPRETED_ELEMENTS:
+            missing.append(f"shape {text}: too many programs for the interpreter; audit it on a GPU")
+        elif backend == "cpu" and math.prod(dims.values()) > INTERPRETED_ELEMENTS:
             some = " but for a sample of its programs in one dtype" if dims in sampled else ""
             missing.append(f"shape {text}: too large for the interpreter{some}; audit it on a GPU")
         else:

@@ -34,21 +34,29 @@ def document(path: Path) -> dict[str, Any]:
     Raises:
         PolicyError: It cannot be read or is not TOML; one sentence, with line and column where there is one.
     """
-    text = _text(path)
+    return document_of(_bytes(path), path.name)
+
+
+def document_of(raw: bytes, name: str) -> dict[str, Any]:
+    """Return the TOML document that bytes hold; `name` is that of their file, for the errors.
+
+    Raises:
+        PolicyError: They are not TOML in UTF-8; one sentence, with line and column where there is one.
+    """
+    text = _text(raw, name)
     try:
         return tomllib.loads(text)
     except RecursionError:
-        raise PolicyError((f"{path.name}: lists or tables are nested too deep to be read",)) from None
+        raise PolicyError((f"{name}: lists or tables are nested too deep to be read",)) from None
     except tomllib.TOMLDecodeError as error:
-        raise PolicyError((f"{path.name}:{_fault(str(error), text)}",)) from None
+        raise PolicyError((f"{name}:{_fault(str(error), text)}",)) from None
     except ValueError:
-        raise PolicyError((f"{path.name}: an integer has too many digits to be read",)) from None
+        raise PolicyError((f"{name}: an integer has too many digits to be read",)) from None
 
 
-def _text(path: Path) -> str:
-    """Return the text of a file in UTF-8, a byte order mark left out."""
+def _bytes(path: Path) -> bytes:
     try:
-        raw = path.read_bytes()
+        return path.read_bytes()
     except FileNotFoundError:
         sentence = f"no registry at {path}; name one with --registry, or run below the folder of a {NAME}"
         raise PolicyError((sentence,)) from None
@@ -56,11 +64,15 @@ def _text(path: Path) -> str:
         raise PolicyError((f"{path} is a folder; the registry is a file, such as {path / NAME}",)) from None
     except OSError as error:
         raise PolicyError((f"{path} cannot be read: {error.strerror}",)) from None
+
+
+def _text(raw: bytes, name: str) -> str:
+    """Return the text that bytes hold in UTF-8, a byte order mark left out."""
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
-        sentence = f"{path.name}:{line}: byte 0x{raw[error.start]:02x} is not UTF-8; TOML files are UTF-8"
+        sentence = f"{name}:{line}: byte 0x{raw[error.start]:02x} is not UTF-8; TOML files are UTF-8"
         raise PolicyError((sentence,)) from None
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from opcheck.core.policy import ByWidth, Override
+from opcheck.core.policy import ByWidth, Override, looser
 from opcheck.core.schema import Problems, join
 
 
@@ -70,7 +70,7 @@ def _loosened(limits: type, held: Mapping[str, _Held], layer: Layer, dtype: str)
 def _looser(value: Any, above: _Held, dtype: str, direction: str, *, of_dtype: bool) -> str:
     """Say how a limit is looser than the one above it; empty where it is not."""
     new, old = _number(value, dtype), _number(above.value, dtype)
-    if not (new > old if direction == "higher" else new < old if direction == "lower" else False):
+    if not looser(new, old, direction):
         return ""
     varies = isinstance(value, ByWidth) or bool(above.dtype)
     which = f" for {dtype}" if varies and not of_dtype else ""

@@ -8,17 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from opcheck.core.kernel_coverage import COVERAGE, CoverageLimits
-from opcheck.core.policy import DTYPES, Contract, GatePolicy, Override, Policy, Waiver
-from opcheck.core.schema import Date, Glob, Integer, ListOf, MapOf, Problems, Record, Text, join
-from opcheck.core.verdict import Verdict
-from opcheck.declared import contract, loosened
+from opcheck.core.policy import DTYPES, Contract, GatePolicy, Override, Policy
+from opcheck.core.schema import Integer, ListOf, MapOf, Problems, Record, join
+from opcheck.declared import contract, loosened, shipping
 from opcheck.declared.file import document
 from opcheck.declared.limits import coverage_table, definitions, existing_of, layers, table_of
-from opcheck.declared.names import MODULE, OP, REASON
+from opcheck.declared.names import MODULE, OP
 from opcheck.errors import PolicyError
 
 VERSION = 1
-FACTS = ("dtype", "tensor", "values", "layout", "variant", "backend")
 
 _Limits = Mapping[str, type]
 
@@ -60,6 +58,7 @@ def policy_of(table: Mapping[str, Any], limits: _Limits, path: Path) -> Policy:
         gate=read.get("gate", GatePolicy()),
         ops={name: own for name, own in ops.items() if own is not None},
         waivers=read.get("waiver", ()),
+        changes=read.get("change", ()),
     )
 
 
@@ -101,34 +100,6 @@ _REGISTRY = Record(
 )
 
 
-def _gate(accept: tuple[str, ...] = (), backends: tuple[str, ...] = ()) -> GatePolicy:
-    default = GatePolicy()
-    accepted = frozenset(map(Verdict, accept)) or default.accept
-    return GatePolicy(accept=accepted, backends=backends or default.backends)
-
-
-_GATE = Record(
-    doc="What may ship.",
-    optional={
-        "accept": ListOf(
-            doc="Verdicts that may ship. A known FAIL ships by a waiver, which has a reason and a date.",
-            item=Text(choices=tuple(str(verdict) for verdict in Verdict if verdict is not Verdict.FAIL)),
-            least=1,
-            unique=True,
-        ),
-        "backends": ListOf(
-            doc="Backends on which a merge needs evidence.",
-            item=Text(
-                pattern=r"cpu|cuda(?::sm_[0-9]+[a-z]?)?", called="cpu, cuda or an architecture such as cuda:sm_90"
-            ),
-            least=1,
-            unique=True,
-        ),
-    },
-    build=_gate,
-)
-
-
 def _shape(limits: _Limits) -> Record:
     """Return the shape of the whole file for the checks that there are."""
     checks = tuple(limits)
@@ -152,24 +123,11 @@ def _shape(limits: _Limits) -> Record:
                 optional={**defaults, COVERAGE: coverage_table()},
                 unknown=known,
             ),
-            "gate": _GATE,
+            "gate": shipping.GATE,
             "op": MapOf(doc="Contracts by the op's qualified name.", key=OP, item=op),
-            "waiver": ListOf(doc="Known failures that may ship until a date.", item=_waiver(checks)),
+            "waiver": ListOf(doc="Known failures that may ship until a date.", item=shipping.waiver(checks)),
+            "change": ListOf(doc="Promises taken back knowingly.", item=shipping.change(checks)),
         },
-    )
-
-
-def _waiver(checks: tuple[str, ...]) -> Record:
-    where = {fact: Text(blank=True) for fact in FACTS}
-    return Record(
-        required={
-            "op": Text(doc="Qualified name of the op, or a glob."),
-            "check": Glob(doc="The check, or a glob.", over=checks),
-            "reason": REASON,
-            "until": Date(doc="The last day on which it holds."),
-        },
-        optional={"where": Record(doc="What the failure is narrowed to.", optional=where)},
-        build=Waiver,
     )
 
 

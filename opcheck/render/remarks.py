@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from opcheck.core.building import COMPILE
-from opcheck.core.case import Case
+from opcheck.core.following import again
 from opcheck.core.report import AuditReport, OpReport
 from opcheck.core.told import told
 from opcheck.core.verdict import Verdict
-from opcheck.errors import BadCase
 from opcheck.render.view import Spot, View, spot
 
 GATE = "gate"  # stands for the check where the registry as a whole is at fault
 UNPROVEN = "unproven"  # stands for it where no case can judge a tensor
-UNREGISTERED = "verify::"  # ops that only a script knows: no command line runs them again
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,19 +70,6 @@ def remarks(report: AuditReport, view: View) -> tuple[Remark, ...]:
     found.sort(key=lambda item: (bool(item.waived), -item.verdict.severity))
     seen: Counter[str] = Counter()
     return tuple(replace(item, fingerprint=_fingerprint(item, seen)) for item in found)
-
-
-def again(case_id: str, check: str, registry: str = "") -> str:
-    """Return the command line that runs a case again, empty where none does."""
-    try:
-        parsed = Case.parse(case_id)
-    except (BadCase, ValueError):
-        return ""
-    if parsed.op.startswith(UNREGISTERED):
-        return ""
-    where = f" --registry {shlex.quote(registry)}" if registry else ""
-    only = f" --check {COMPILE}" if check == COMPILE else ""  # it does not depend on the case's values
-    return f"python -m opcheck audit{where} --backend {parsed.backend}{only} --case '{case_id}'"
 
 
 def summary(report: AuditReport) -> str:

@@ -10,12 +10,13 @@ from tabulate import tabulate
 from opcheck.core.brief import worst_rows
 from opcheck.core.case import Case
 from opcheck.core.finding import Finding
+from opcheck.core.following import again
 from opcheck.core.power import smallest_caught
 from opcheck.core.report import STAGES, AuditReport, CaseReport, OpReport, TensorRow
 from opcheck.core.told import told
 from opcheck.render.kernels import table
 from opcheck.render.plain import shortened
-from opcheck.render.remarks import again, counted, summary
+from opcheck.render.remarks import counted, summary
 
 HEADERS = ("Tensor", "Ref/golden", "Condition", "Target error", "Threshold", "Gate valid", "Verdict")
 MOST_FAILURES = 8  # printed in full for each op; the rest are counted

@@ -38,6 +38,8 @@ from opcheck.core.outcome import (
     Orders,
     Outcome,
     Raised,
+    Redraw,
+    Redrawn,
     Registration,
     Repeat,
     Returned,
@@ -115,6 +117,8 @@ class Executor:
                     return Returned(evidence=self._compare(case))
                 case Siblings():
                     return Returned(evidence=self._siblings(case, trial.count))
+                case Redraw():
+                    return Returned(evidence=self._redrawn(case, trial.count))
                 case Repeat():
                     return Returned(evidence=self._repeat(case, trial.count))
                 case Registration():
@@ -254,6 +258,10 @@ class Executor:
     def _nudged(self, case: Case) -> Run:
         self._announce(case, "ties", "golden")
         return run_role(self.spec, case, "golden", self.device, memory=Nudged())
+
+    def _redrawn(self, case: Case, count: int) -> Redrawn:
+        seeds = (case.seed + step * SIBLING_STRIDE for step in range(1, count + 1))
+        return Redrawn(draws=tuple(self._compare(case.with_seed(seed)).tensors for seed in seeds))
 
     def _siblings(self, case: Case, count: int) -> OracleErrors:
         if programs_of(case.variant) is not None and self._sampled is not None:

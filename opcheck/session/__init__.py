@@ -17,6 +17,7 @@ from opcheck.core.building import COMPILE
 from opcheck.core.case import Case
 from opcheck.core.cases import Plan, Planned, plan_cases
 from opcheck.core.facts import Facts
+from opcheck.core.following import following
 from opcheck.core.gate import apply_waivers, gate, registry_problems, waiver_problems
 from opcheck.core.policy import Policy, Waiver
 from opcheck.core.reached import shortfalls
@@ -282,7 +283,7 @@ class Session:
         if kernels is not None and complete and not self._narrowed:
             problems += shortfalls(kernels, self.policy, plans, whole=self._every_op)
         result = gate(reports, self.policy.gate, problems=problems, complete=complete)
-        return AuditReport(
+        report = AuditReport(
             ops=reports,
             verdict=result.verdict,
             exit_status=int(result.exit_status),
@@ -293,6 +294,7 @@ class Session:
             level=self.options.level,
             kernels=kernels,
         )
+        return following(report, registry=str(self.options.registry or ""), whole=self._whole)
 
     def _report(self, name: str, plan: Plan, cases: Sequence[CaseReport]) -> OpReport:
         return op_report(

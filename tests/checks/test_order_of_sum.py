@@ -62,7 +62,7 @@ def test_an_order_that_explains_it_is_a_limitation():
     assert asked(more={WHY: answer()}) == ((), Verdict.PASS_WITH_LIMITATIONS)
 
 
-@pytest.mark.parametrize("wrong", [{"explained": 2.0}, {"explained_at": 7.0}, {"upward": tuple(n + 2 for n in NOISE)}])
+@pytest.mark.parametrize("wrong", [{"explained": 1.1}, {"explained_at": 4.1}, {"upward": tuple(n + 2 for n in NOISE)}])
 def test_what_no_order_explains_fails_and_is_located(wrong):
     wanted, verdict = asked(more={WHY: answer(**wrong)})
     assert [type(trial) for trial in wanted] == [Locate]

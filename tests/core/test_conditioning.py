@@ -80,9 +80,9 @@ def test_verdicts(found, verdict, said):
 
 
 @pytest.mark.parametrize(("found", "excused"), [
-    (summed(rms=5.0, explained=1.5, explained_at=6.0), True),
-    (summed(rms=5.0, explained=1.6, explained_at=6.0), False),
-    (summed(rms=5.0, explained=1.5, explained_at=6.1), False),
+    (summed(rms=5.0, explained=1.0, explained_at=4.0), True),
+    (summed(rms=5.0, explained=1.1, explained_at=4.0), False),
+    (summed(rms=5.0, explained=1.0, explained_at=4.1), False),
     (summed(rms=5.0, upward=shifted(0.65)), False),
     (summed(rms=5.0, along=tuple((item - 1.0, 1.0) for item in NOISE)), False),
     (replace(summed(rms=5.0), growth=growth(0.9, 0.05)), False),

@@ -33,6 +33,11 @@ def test_tiles_of_both_dimensions():
     assert cost(Dims(rows=300, cols=300)) == pytest.approx(CASE + PROGRAM * 225)
 
 
+def test_a_dimension_without_programs_of_its_own_costs_nothing_below_what_was_probed_either():
+    cost = case_cost(ROWS, seen(lambda d: (d["rows"], 1, 1)), "cpu")
+    assert cost(Dims(rows=300, cols=1)) == pytest.approx(CASE + PROGRAM * 300)
+
+
 def test_without_launches_and_on_a_gpu():
     assert case_cost(ROWS, (), "cpu")(Dims(rows=5, cols=129)) == CASE
     cost = case_cost(ROWS, seen(lambda d: (d["rows"], 1, 1)), "cuda")

@@ -91,6 +91,17 @@ def test_ranks_ones_rows_beyond_a_grid_axis_and_production():
     assert [text.partition(":")[0] for text in missing] == ["shape rows=65537, cols=1", "shape rows=4096, cols=37"]
 
 
+def test_a_shape_of_too_many_programs_is_left_to_a_gpu():
+    shapes, missing = (Dims(rows=2049, cols=1), Dims(rows=3, cols=129)), []
+
+    def cost(dims):
+        return 0.01 * dims["rows"]
+
+    assert list(runnable(shapes, "cpu", missing, cost=cost)) == [Dims(rows=3, cols=129)]
+    assert missing == ["shape rows=2049, cols=1: too many programs for the interpreter; audit it on a GPU"]
+    assert list(runnable(shapes, "cuda", [], cost=cost)) == list(shapes)
+
+
 @pytest.mark.parametrize("level", ["quick", "standard", "full"])
 def test_a_contract_without_dimensions_has_one_shape(level):
     scalar = Contract(name="ops::scalar", kind="elementwise", dtypes=("float32",), dims=())

@@ -43,7 +43,8 @@ MALFORMED = {
     "schema a boolean": (HEAD.replace("1", "true"), f"{F}schema is true; {VERSION}"),
     "unknown table": (
         f"{HEAD}[gates]\n",
-        f"{F}gates is not a key of the file; it has schema, registry, defaults, gate, op, waiver; did you mean gate?",
+        f"{F}gates is not a key of the file; it has schema, registry, defaults, gate, op, waiver, change; "
+        "did you mean gate?",
     ),
     "unknown key of registry": (
         'schema = 1\n[registry]\nmodule = ["ops"]\n',
@@ -310,6 +311,19 @@ MALFORMED = {
         f'{OP}[op."ops::f".numerics.existing]\nfloat32 = {{ atol = -1 }}\n',
         f"{P}numerics.existing.float32.rtol is missing; it should be a number of 0 or more",
         f"{P}numerics.existing.float32.atol is -1; it should be a number of 0 or more",
+    ),
+    "age of evidence without a unit": (
+        f'{HEAD}[gate]\nmax_age = "14"\n',
+        f'{F}gate.max_age is "14"; it should be an age in hours, days or weeks, such as "36h", "14d" or "2w"',
+    ),
+    "change without reason": (
+        f'{OP}[[change]]\nop = "ops::f"\nwhat = "dtypes"\n',
+        f"{F}change[0].reason is missing; it should be {REASON}",
+    ),
+    "change of what there is not": (
+        f'{OP}[[change]]\nop = "ops::f"\nwhat = "dtype"\nreason = "r"\n',
+        f'{F}change[0].what is "dtype"; it should be one of op, oracle, cases, {CONTRACT}, numerics, determinism, '
+        "coverage; did you mean dtypes?",
     ),
     "waiver a table": (
         f"{OP}{WAIVER.replace('[[waiver]]', '[waiver]')}{UNTIL}",

@@ -22,8 +22,8 @@ from opcheck.declared.file import document
 from opcheck.evidence.answers import Answered, Answers, Asked
 from opcheck.evidence.here import Here
 from opcheck.evidence.store import Store
-from opcheck.render import json as as_json
 from opcheck.render import text
+from opcheck.render.formats import json as as_json
 from opcheck.session import Options, Session, Silent
 from tests.evidence.project import OPS, copied, edit, touch, write
 

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import ast
 import inspect
-import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
 from typing import Any
 
-from opcheck.core.kernel_coverage import Mask, Source, Statement
+from opcheck.core.kernel_coverage import Mask, Source, Statement, excludes
 
 #: Names that marked kernels call: with the number of a statement before it, and around a mask with its number.
 REACHED, MASKED = "_opcheck_reached", "_opcheck_masked"
 
-_PRAGMA = re.compile(r"#\s*opcheck:\s*no cover\b")
 _LONGEST = 60  # characters of a condition
 
 #: Where the mask stands among the positional arguments of `tl.load` and its like.
@@ -84,10 +82,7 @@ class _Reading:
     def __init__(self, lines: list[str], first: int) -> None:
         self.found: list[Statement] = []
         self.left_out: list[tuple[int, int]] = []
-        # A comment on a line of its own marks nothing: it would be unclear what.
-        self._pragmas = [
-            at for at, line in enumerate(lines, first) if _PRAGMA.search(line) and line.partition("#")[0].strip()
-        ]
+        self._pragmas = [at for at, line in enumerate(lines, first) if excludes(line)]
 
     def marked(self, start: int, end: int) -> bool:
         """Say whether one of the lines from `start` on, before `end` but at least one, carries the comment."""

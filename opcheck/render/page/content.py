@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from opcheck.core.brief import worst_rows
+from opcheck.core.following import again
 from opcheck.core.kernel_coverage import KernelCoverage
 from opcheck.core.power import smallest_caught
 from opcheck.core.report import STAGES, AuditReport, CaseReport, OpReport
@@ -16,7 +17,7 @@ from opcheck.core.verdict import Verdict
 from opcheck.errors import BadCase
 from opcheck.render import figures as drawn
 from opcheck.render.page.matrix import checks_of, marks
-from opcheck.render.remarks import again, summary
+from opcheck.render.remarks import summary
 from opcheck.render.text import HEADERS, described, figures
 
 MOST_TOLD = 12  # kinds of failure in full for each op; the rest are counted
