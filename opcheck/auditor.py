@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from opcheck.checks.protocol import Check, LimitsOf, Seen, Subject, answered, compared, inapplicable
 from opcheck.core.case import Case
-from opcheck.core.depicted import Depict, Depicted, part_of, parts_of
+from opcheck.core.depicted import MOST_ELEMENTS, Depict, Depicted, part_of, parts_of
 from opcheck.core.finding import Finding
 from opcheck.core.outcome import Compare, Compared, Outcome, Returned, Trial
 from opcheck.core.policy import Policy, limits_for
@@ -64,7 +64,8 @@ def _depicted(findings: tuple[Finding, ...], subject: Subject, seen: Seen, execu
     evidence = compared(seen)
     if evidence is None or subject.contract.random or programs_of(subject.case.variant) is not None:
         return findings
-    trial = Depict(parts=parts_of(findings, (item.tensor for item in evidence.tensors)))
+    small = (item.tensor for item in evidence.tensors if item.numel <= MOST_ELEMENTS)
+    trial = Depict(parts=parts_of(findings, small))
     if not trial.parts:
         return findings
     found = answered(executor.execute(subject.case, (trial,)), trial)

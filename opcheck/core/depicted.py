@@ -11,6 +11,7 @@ from opcheck.core.verdict import Verdict
 
 #: Checks about the values of one tensor that do not look closer themselves, as numerics does.
 DEPICTED = ("structure", "slices", "ulp", "bias")
+MOST_ELEMENTS = 1 << 26  # of a tensor; a picture takes several times its size in float64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

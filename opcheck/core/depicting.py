@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from opcheck.core.depicted import MOST_ELEMENTS
 from opcheck.core.floats import FORMATS, round_to, ulp
 from opcheck.core.pictures import ErrorMap, Histogram, Picture
 from opcheck.core.policy import WIDE
@@ -49,13 +50,13 @@ class Trio:
 
 
 def pictures_of(trio: Trio, allowed: Tensor | float, unit: str) -> tuple[Picture, ...]:
-    """Return the error map and, of floating-point tensors, the histogram of signed errors.
+    """Return the error map and, of floating-point tensors, the histogram of signed errors; nothing of a huge tensor.
 
     Args:
         allowed: What errors are counted in, a number or `[*S]`.
         unit: The same in words. Where nothing is allowed, an ulp of the largest golden takes its place.
     """
-    if not trio.golden.numel():
+    if not 0 < trio.golden.numel() <= MOST_ELEMENTS:
         return ()
     if not isinstance(allowed, Tensor) and not allowed:
         largest = trio.golden.abs().nan_to_num(0.0, 0.0, 0.0).max()

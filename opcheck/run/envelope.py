@@ -11,6 +11,7 @@ from torch import Tensor
 
 from opcheck.core.case import Case
 from opcheck.core.conditioning import Condition, Conditioned, Errors, decide
+from opcheck.core.depicted import MOST_ELEMENTS
 from opcheck.core.depicting import Trio, counted, error_map
 from opcheck.core.floats import ulp, upcast_exact
 from opcheck.core.formats import format_of
@@ -133,9 +134,9 @@ def conditioned(
 
 def _pictures(first: Trio, sums: Mapping[Role, _Sums], unit: float) -> tuple[Picture, ...]:
     """Return the errors on the first seed as a map, and those of all seeds counted, in the reference's RMS error."""
-    words = "the reference's RMS error"
+    words, small = "the reference's RMS error", first.golden.numel() <= MOST_ELEMENTS
     target, reference = ([item / unit for item in kept] for kept in (sums["target"].kept, sums["reference"].kept))
-    return (error_map(first, unit, words), counted(target, reference, words)) if target else ()
+    return (error_map(first, unit, words), counted(target, reference, words)) if target and small else ()
 
 
 def _judged(golden: Tensor, reference: Tensor, target: Tensor) -> tuple[Tensor, dict[Role, Tensor]]:

@@ -5,6 +5,7 @@ import math
 import pytest
 import torch
 
+from opcheck.core.depicted import MOST_ELEMENTS
 from opcheck.core.depicting import Trio, counted, error_map, histogram, pictures_of
 from opcheck.core.pictures import ErrorMap, Histogram
 
@@ -106,6 +107,11 @@ def test_integers_have_a_map_and_no_histogram():
     (found,) = pictures_of(trio([[3, 4]], [[3, 9]], dtype="int64"), 1.0, "one")
     assert found.cells == ((0.0, 5.0),)
     assert pictures_of(trio(torch.zeros(0, 3)), 1.0, "one") == ()
+
+
+def test_a_huge_tensor_is_left_alone():
+    huge = torch.zeros(1, dtype=torch.float64).expand(MOST_ELEMENTS + 1)
+    assert pictures_of(trio(huge, huge), 1.0, "one") == ()
 
 
 def test_small_errors_are_counted_in_even_bins_around_zero():

@@ -130,3 +130,13 @@ def test_without_the_gate_the_errors_are_in_units_of_the_references(name):
     assert sum(counts.target) == 16 * 64
     mean = sum(n * (a + b) / 2 for n, a, b in zip(counts.target, counts.edges, counts.edges[1:], strict=False))
     assert mean / sum(counts.target) > 0.5  # what it fails for: its errors have a mean
+
+
+def test_growth_is_depicted_where_the_conditioning_analysis_measured_it():
+    report = report_of(WRONG["partial sums in float16"], 1e8, Dims(rows=64, cols=256), 0, terms=False)
+    (found,) = (item for item in report.findings if item.check == "numerics" and item.tensor == "out")
+    _, _, drawn = found.pictures
+    assert (drawn.kind, drawn.dim, drawn.over) == ("slope", "cols", "")
+    assert drawn.lengths == (4, 16, 64, 256, 1024)
+    assert all(target > reference > 0 for target, reference in zip(drawn.target, drawn.reference, strict=True))
+    assert drawn.excess == pytest.approx(drawn.target_exponent - drawn.reference_exponent)

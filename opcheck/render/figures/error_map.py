@@ -37,6 +37,8 @@ def drawn(picture: ErrorMap, ink: Ink) -> Figure:
     axes.set_xlabel(picture.across)
     axes.set_ylabel(picture.down)
     _whole_ticks(axes)
+    if not picture.down:
+        axes.set_yticks([])
     for size, extent, line in zip(picture.tile, picture.extent, (axes.axhline, axes.axvline), strict=True):
         if size and 1 < extent / size <= MOST_LINES:
             for at in range(size, extent, size):
