@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from opcheck.commands.new import KINDS
-from tests.command_line import ROOT, opcheck
+from tests.command_line import opcheck
 
 # The representative case of each in one dtype, forward and backward, with torch.library.opcheck.
 QUICK = ("--level", "quick", "--backend", "cpu", "--budget", "0", "-k", "float32 and 129 and normal;;;;0")
