@@ -68,6 +68,8 @@ def _capture(payload: Mapping[str, Any], item: Mapping[str, Any]) -> dict[str, A
     spec, case = _imported(payload, item)
     if spec.op is None:
         return {"not": "the target is no torch.library op"}
+    if spec.operator != spec.name:
+        return {"not": f"torch knows the op as {spec.operator}"}
     try:
         with kept():
             capture = _Capture(spec, case, item, payload)
