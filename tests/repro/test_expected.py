@@ -1,4 +1,4 @@
-"""What a script expects of a quantization: the nearest number of the grid, the reference's on a tie, NaN in its place."""
+"""What a script expects of a quantization: the nearest of the grid, the reference's on a tie, NaN in its place."""
 
 from __future__ import annotations
 
