@@ -16,7 +16,8 @@ from opcheck.backends.interpreter.repair import _install
 ROOT = Path(__file__).resolve().parents[2]
 SUITE = Path(__file__).parent / "interpreted"
 FILES = (
-    *("numerics", "reductions", "launches", "recording", "observing", "covering", "own_ops", "wrapping", "sampled"),
+    *("numerics", "reductions", "launches", "recording", "observing", "covering", "own_ops", "own_rows"),
+    *("wrapping", "sampled"),
 )
 
 
