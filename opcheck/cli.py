@@ -81,6 +81,7 @@ def _parser() -> argparse.ArgumentParser:
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )  # fmt: skip
         command.add_argument("--registry", type=Path, metavar="PATH", help="default: the nearest registry.toml upward")
+        command.add_argument("--no-plugins", action="store_true", help="leave out registries that packages bring along")
         module.add_arguments(command)
         command.set_defaults(run=module.run)
     return parser

@@ -30,6 +30,14 @@ from opcheck.run.environment import environment
 from opcheck.run.execute import Executor
 from opcheck.run.inputs import seeded
 from opcheck.run.oracle import promote
+from opcheck.run.targets import looked_at
+
+# What Triton says where it is to launch a compiled kernel on the CPU, or to interpret one with compiled functions.
+_SIGNS = ("0 active drivers", "Cannot call @triton.jit'd outside of the scope of a kernel")
+_TOO_LATE = (
+    "verify: the arguments are on the CPU, and Triton was imported without TRITON_INTERPRET=1, which it reads only "
+    "then; start again with os.environ['TRITON_INTERPRET'] = '1' before triton is imported, or give tensors on a GPU"
+)
 
 
 def verify(
@@ -68,9 +76,11 @@ def verify(
 
     Raises:
         AuditFailed: FAIL or INCONCLUSIVE, and `raises`; the message is the report.
-        OpcheckError: The arguments hold no tensor, or an element type cannot be judged here.
+        OpcheckError: The arguments hold no tensor, an element type cannot be judged here, or a Triton kernel is to run
+            on the CPU that was defined when TRITON_INTERPRET was not set.
     """
-    name = f"verify::{getattr(target, '__name__', getattr(target, '_name', 'target'))}".replace("<lambda>", "target")
+    found = looked_at(target)
+    name = f"verify::{found.name.rpartition('::')[2].partition('.')[0] or 'target'}"
     given = None if callable(args_or_samples) else _sample(args_or_samples)
     if given is not None:
         tensors = [item for item in (*given.args, *given.kwargs.values()) if isinstance(item, Tensor)]
@@ -82,7 +92,7 @@ def verify(
         device = torch.device("cuda" if torch.cuda.is_available() and not _interpreted() else "cpu")
     _refuse(dtypes, device)
     spec = replace(
-        described(target, name),
+        described(found, name),
         reference=reference,
         golden=golden or promote(reference),
         samples=_samples_from(given) if given is not None else args_or_samples,  # type: ignore[arg-type]
@@ -99,6 +109,7 @@ def verify(
         for family in (values if given is None else ("normal",))
     ]
     report = _audit(spec, contract, cases, device)
+    _refuse_compiled(report, device)
     printed = text.render(report)
     if not quiet:
         print(printed)
@@ -183,7 +194,20 @@ def _refuse(dtypes: Sequence[str], device: torch.device) -> None:
     interpreter.install()
     for dtype in dtypes:
         if why := interpreter.trusted(dtype):
+            if _compiled(why):
+                raise OpcheckError(_TOO_LATE)
             raise OpcheckError(f"verify: no verdict on {dtype} on this machine: {why}")
+
+
+def _refuse_compiled(report: AuditReport, device: torch.device) -> None:
+    """Say how to run Triton on the CPU where the target did not, for want of the interpreter: that is no verdict."""
+    said = (item.detail for op in report.ops for case in op.cases for item in case.findings)
+    if device.type == "cpu" and any(_compiled(detail) for detail in said):
+        raise OpcheckError(_TOO_LATE)
+
+
+def _compiled(said: str) -> bool:
+    return any(sign in said for sign in _SIGNS)
 
 
 def _interpreted() -> bool:

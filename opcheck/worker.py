@@ -130,7 +130,7 @@ def _learn(channel: Any, payload: Mapping[str, Any], item: Mapping[str, Any]) ->
 
     from opcheck.checks import limits_by_check
     from opcheck.core.report import to_json
-    from opcheck.declared import load
+    from opcheck.declared import load_all
     from opcheck.errors import OpcheckError
     from opcheck.registry import spec
     from opcheck.run.facts import facts_of
@@ -141,7 +141,7 @@ def _learn(channel: Any, payload: Mapping[str, Any], item: Mapping[str, Any]) ->
     _import(payload, item["skip"], lambda name: None)
     device = torch.device(payload["backend"])
     op = spec(item["facts"])
-    contract = load(Path(payload["registry"]), limits_by_check()).ops[op.name]
+    contract = load_all(list(map(Path, payload["registries"])), limits_by_check()).ops[op.name]
     try:
         with kept():
             facts = facts_of(op, contract, device)
@@ -163,13 +163,13 @@ def _audit(channel: Any, payload: Mapping[str, Any], item: Mapping[str, Any], re
     from opcheck.checks.protocol import Subject
     from opcheck.core.report import to_json
     from opcheck.core.sanitizer import Sanitize
-    from opcheck.declared import load
+    from opcheck.declared import load_all
     from opcheck.registry import spec
     from opcheck.run.execute import Executor
     from opcheck.run.surroundings import kept
 
     _import(payload, item["skip"], lambda name: None)
-    policy = load(Path(payload["registry"]), limits_by_check())
+    policy = load_all(list(map(Path, payload["registries"])), limits_by_check())
     checks = {name: check for name, check in all_checks().items() if name in item["checks"]}
     op = spec(item["op"])
     contract = policy.ops[op.name]

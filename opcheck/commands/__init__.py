@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from opcheck.commands import audit, doctor, explain, lint, list, repro, show
+from opcheck.commands import audit, discover, doctor, explain, lint, list, new, repro, show
 
-COMMANDS: tuple[ModuleType, ...] = (audit, list, show, explain, repro, lint, doctor)
+COMMANDS: tuple[ModuleType, ...] = (audit, list, show, explain, repro, lint, new, discover, doctor)

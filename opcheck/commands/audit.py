@@ -90,6 +90,7 @@ def run(arguments: argparse.Namespace) -> int:
         budget=arguments.budget,
         coverage=arguments.coverage,
         sanitize=arguments.sanitize,
+        plugins=not arguments.no_plugins,
     )
     with Session.open(options) as session:
         if arguments.collect:

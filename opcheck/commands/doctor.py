@@ -7,6 +7,7 @@ import argparse
 from opcheck.core.gate import ExitStatus
 from opcheck.run.isolate import Death, Pool
 from opcheck.session import workers_environment
+from opcheck.session.plugins import plugins
 from opcheck.worker import PRELOAD
 
 
@@ -31,6 +32,8 @@ def run(arguments: argparse.Namespace) -> int:
     if isinstance(answer, Death):
         print(f"the check-up itself {answer.reason}\n{answer.log}")
         return ExitStatus.INTERNAL
+    for plugin in plugins(wanted=not arguments.no_plugins):
+        print(f"plug-in  {plugin}: {plugin.path}")
     healthy = True
     for body in answer:
         for line in body["lines"]:

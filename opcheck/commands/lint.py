@@ -17,7 +17,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print every problem, and the TOML table of each op that is not declared yet."""
-    with Session.open(Options(registry=arguments.registry, backend=arguments.backend, workers=1)) as session:
+    options = Options(
+        registry=arguments.registry, backend=arguments.backend, workers=1, plugins=not arguments.no_plugins
+    )
+    with Session.open(options) as session:
         problems = session.problems
         missing = sorted(set(session.registry.ops) - set(session.policy.ops))
         for problem in problems:

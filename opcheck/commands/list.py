@@ -17,7 +17,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print one line an op."""
-    with Session.open(Options(registry=arguments.registry, backend=arguments.backend, workers=1)) as session:
+    options = Options(
+        registry=arguments.registry, backend=arguments.backend, workers=1, plugins=not arguments.no_plugins
+    )
+    with Session.open(options) as session:
         rows = []
         for name in session.ops:
             contract, facts = session.policy.ops[name], session.registry.ops[name]

@@ -60,6 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
         checks=(arguments.check,) if arguments.check else (),
         cases=(case.id,),
         workers=1,
+        plugins=not arguments.no_plugins,
         timeout=arguments.timeout,
     )
     with Session.open(options) as session:
@@ -86,7 +87,7 @@ def _folder(session: Session, wanted: Path | None) -> Path:
     try:
         return folder_for(session, wanted)
     except OSError as error:
-        raise _unwritable(wanted or Path(session.policy.path).parent / ".opcheck", error) from error
+        raise _unwritable(wanted or Path(session.payload["root"]) / ".opcheck", error) from error
 
 
 def _unwritable(folder: Path, error: OSError) -> OpcheckError:

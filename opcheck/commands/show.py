@@ -26,7 +26,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print everything that is declared about the op."""
     options = Options(
-        ops=(arguments.op,), registry=arguments.registry, backend=arguments.backend, level=arguments.level, workers=1
+        ops=(arguments.op,),
+        registry=arguments.registry,
+        backend=arguments.backend,
+        level=arguments.level,
+        workers=1,
+        plugins=not arguments.no_plugins,
     )
     with Session.open(options) as session:
         for name, plan in session.plan().items():

@@ -106,6 +106,7 @@ class OpReport:
     kind: str = ""
     place: str = ""
     problems: tuple[str, ...] = ()
+    next: str = ""
     coverage: Coverage = field(default_factory=Coverage)
 
     @property
@@ -121,6 +122,7 @@ class AuditReport:
     Attributes:
         problems: What closes the gate beside the ops' verdicts: registered but not declared, a stale waiver ...
         complete: Whether every planned case ran.
+        next: The command to run now; of an op, the one that runs its worst failing case again.
         kernels: What was reached of each kernel; None, and not in the JSON, where `--coverage` was not asked.
     """
 
@@ -131,6 +133,7 @@ class AuditReport:
     policy_digest: str = ""
     problems: tuple[str, ...] = ()
     complete: bool = True
+    next: str = ""
     level: str = "standard"
     schema: int = SCHEMA
     kernels: tuple[KernelCoverage, ...] | None = None

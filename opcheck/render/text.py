@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from tabulate import tabulate
 
-from opcheck.core.building import COMPILE
 from opcheck.core.case import Case
 from opcheck.core.finding import Finding
+from opcheck.core.following import again, failing
 from opcheck.core.power import smallest_caught
 from opcheck.core.report import STAGES, AuditReport, CaseReport, OpReport, TensorRow
 from opcheck.core.verdict import Verdict
@@ -20,7 +19,6 @@ from opcheck.render.kernels import table
 HEADERS = ("Tensor", "Ref/golden", "Condition", "Target error", "Threshold", "Gate valid", "Verdict")
 MOST_FAILURES = 8  # printed in full for each op; the rest are counted
 UNREGISTERED = "verify::"  # ops that only a script knows: no command line runs them again
-FEWEST_ELEMENTS = 32  # of a case, for a place in it to mean anything
 MOST_NAMES = 12  # shapes and families printed for each op, unless verbose
 MOST_LINES = 6  # limitations and gaps printed for each op, unless verbose
 
@@ -146,18 +144,7 @@ def _listed(title: str, items: tuple[str, ...], verbosity: int) -> Iterator[str]
 
 def _failures(op: OpReport, registry: str) -> Iterator[str]:
     """Yield what is wrong, worst first; the same finding on several cases is told once, on its smallest case."""
-    order = {case.id: math.prod(Case.parse(case.id).dims.values()) for case in op.cases}
-    pairs = [(case, item) for case in op.cases for item in case.findings
-             if item.verdict.severity >= Verdict.INCONCLUSIVE.severity and not item.waived]  # fmt: skip
-    # A case whose errors form a pattern says more than a smaller one without, and one element forms none.
-    pairs.sort(
-        key=lambda pair: (
-            -pair[1].verdict.severity,
-            not pair[1].looks_like,
-            order[pair[0].id] < FEWEST_ELEMENTS,
-            order[pair[0].id],
-        )
-    )
+    pairs = failing(op)
     counts = Counter(_kind(item) for _, item in pairs)
     told: set[tuple[str, str]] = set()
     for case, item in pairs:
@@ -182,11 +169,8 @@ def failure(case: CaseReport, item: Finding, *, more: int = 0, registry: str = "
         lines.append(f"  looks like: {item.looks_like}")
     if more:
         lines.append(f"  and in {_count(more, 'more case')}")
-    parsed = Case.parse(case.id)
-    if not parsed.op.startswith(UNREGISTERED):
-        where = f" --registry {shlex.quote(registry)}" if registry else ""
-        check = f" --check {COMPILE}" if item.check == COMPILE else ""  # it does not depend on the case's values
-        lines.append(f"  again: python -m opcheck audit{where} --backend {parsed.backend}{check} --case '{case.id}'")
+    if not case.id.startswith(UNREGISTERED):
+        lines.append(f"  again: {again(case, item, registry)}")
     return "\n".join(lines)
 
 

@@ -20,7 +20,7 @@ from opcheck.core.measure import digest_of, dtype_name
 from opcheck.core.policy import limits_for
 from opcheck.core.report import to_json
 from opcheck.core.spec import OpSpec
-from opcheck.declared import load
+from opcheck.declared import load_all
 from opcheck.errors import OpcheckError
 from opcheck.registry import spec as spec_of
 from opcheck.repro.captured import Captured, Question, Stored
@@ -83,7 +83,7 @@ def _mark(spec: OpSpec, case: Case, item: Mapping[str, Any], payload: Mapping[st
     device = torch.device(payload["backend"])
     with configured(case.variant):
         if item["check"] == REFUSAL:
-            contract = load(Path(payload["registry"]), limits_by_check()).ops[spec.name]
+            contract = load_all(list(map(Path, payload["registries"])), limits_by_check()).ops[spec.name]
             found = refusal(spec, contract, case, device)
             return found.error or found.returned
         try:
@@ -115,7 +115,7 @@ class _Capture:
     def __init__(self, spec: OpSpec, case: Case, item: Mapping[str, Any], payload: Mapping[str, Any]) -> None:
         self._spec, self._case, self._item, self._payload = spec, case, item, payload
         self._device = torch.device(payload["backend"])
-        policy = load(Path(payload["registry"]), limits_by_check())
+        policy = load_all(list(map(Path, payload["registries"])), limits_by_check())
         self._policy, self._contract = policy, policy.ops[spec.name]
         self._names = _Names()
         self._stored: list[Stored] = []

@@ -56,7 +56,7 @@ def folder_for(session: Session, wanted: Path | None) -> Path:
     if wanted is not None:
         wanted.mkdir(parents=True, exist_ok=True)
         return wanted.resolve()
-    kept = Path(session.policy.path).resolve().parent / ".opcheck"
+    kept = Path(session.payload["root"]).resolve() / ".opcheck"
     folder = kept / "repro"
     folder.mkdir(parents=True, exist_ok=True)
     (kept / ".gitignore").write_text(_IGNORE)

@@ -12,8 +12,8 @@ from opcheck.run.failure import describe
 
 
 def put_on_path(root: str) -> None:
-    """Put the folder of registry.toml first on `sys.path`, so that its modules import."""
-    if root not in sys.path:
+    """Put the folder of registry.toml first on `sys.path`, so that its modules import; none where it is empty."""
+    if root and root not in sys.path:
         sys.path.insert(0, root)
 
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import datetime
 import difflib
-import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from opcheck.checks import all_checks, limits_by_check
@@ -17,13 +15,14 @@ from opcheck.core.building import COMPILE
 from opcheck.core.case import Case
 from opcheck.core.cases import Plan, Planned, plan_cases
 from opcheck.core.facts import Facts
+from opcheck.core.following import following
 from opcheck.core.gate import apply_waivers, gate, waiver_problems
 from opcheck.core.outside import outside
 from opcheck.core.policy import Policy, Waiver
 from opcheck.core.reached import shortfalls
 from opcheck.core.report import AuditReport, CaseReport
 from opcheck.core.select import matcher, select_ops
-from opcheck.declared import find, load
+from opcheck.declared import load_all
 from opcheck.errors import OpcheckError, UnknownOp
 from opcheck.run.isolate import Pool
 from opcheck.session.building import build_cases, merged, to_build
@@ -33,6 +32,7 @@ from opcheck.session.fitting import fit
 from opcheck.session.handout import run_cases
 from opcheck.session.learning import learn
 from opcheck.session.options import Options, Progress, Silent
+from opcheck.session.plugins import digest_of_files, plugins, registries
 from opcheck.session.reporting import op_report
 from opcheck.session.sanitizing import GRACE, sanitizing, small
 from opcheck.worker import PRELOAD
@@ -72,11 +72,12 @@ class Session:
         if options.coverage and backend != "cpu":
             raise OpcheckError(f"--coverage records interpreted kernels, and on {backend} none is; give --backend cpu")
         options = sanitizing(options, backend)
-        path = (options.registry or find()).resolve()
-        policy = load(path, limits_by_check())
+        brought = plugins(wanted=options.plugins)
+        paths, root = registries(options.registry, brought)
+        policy = load_all(paths, limits_by_check())
         payload = {
-            "root": str(path.parent),
-            "registry": str(path),
+            "root": root,
+            "registries": list(map(str, paths)),
             "modules": list(policy.modules),
             "backend": backend,
             "level": options.level,
@@ -98,6 +99,9 @@ class Session:
         except BaseException:
             pool.close()
             raise
+        if brought:
+            known = {**registry.environment, "plugins": ", ".join(map(str, brought))}
+            registry = replace(registry, environment=known)
         return cls(options=options, policy=policy, backend=backend, pool=pool, registry=registry,
                    payload=payload, skip=skip)  # fmt: skip
 
@@ -255,17 +259,18 @@ class Session:
         if kernels is not None and complete and not self._narrowed:
             problems += shortfalls(kernels, self.policy, plans, whole=self._every_op)
         result = gate(reports, self.policy.gate, problems=problems, complete=complete)
-        return AuditReport(
+        report = AuditReport(
             ops=reports,
             verdict=result.verdict,
             exit_status=int(result.exit_status),
             environment=self.registry.environment,
-            policy_digest=hashlib.blake2b(Path(self.policy.path).read_bytes(), digest_size=16).hexdigest(),
+            policy_digest=digest_of_files(self.payload["registries"]),
             problems=result.problems,
             complete=complete and sum(map(len, done.values())) == total,
             level=self.options.level,
             kernels=kernels,
         )
+        return following(report, registry=str(self.options.registry or ""), whole=self._whole)
 
     def _building(self, plans: Mapping[str, Plan], checks: Sequence[str]) -> dict[str, Plan]:
         """Return of each plan the cases whose kernels are to be built.

@@ -44,3 +44,4 @@ class Options:
     budget: float | None = None
     coverage: bool = False
     sanitize: tuple[str, ...] = ()
+    plugins: bool = True
