@@ -167,16 +167,22 @@ def chunk_simple_gla(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, g: torch
 
 def chunk_simple_gla_golden(q, k, v, g):
     """Compute `sum_{j <= i} exp(G_i - G_j) (q_i . k_j) v_j / sqrt(dim)`, G the running sum of g."""
-    total = g.cumsum(1)
-    ahead = total[:, :, None] - total[:, None]
-    causal = torch.ones(ahead.shape[1:3], dtype=torch.bool, device=g.device).tril()[None, :, :, None]
-    weights = torch.einsum("bihd,bjhd->bijh", q, k) * ahead.masked_fill(~causal, float("-inf")).exp()
-    return torch.einsum("bijh,bjhe->bihe", weights, v) * q.shape[-1] ** -0.5
+    return torch.einsum("bijh,bjhe->bihe", _scores(q, k, g), v)
 
 
 def chunk_simple_gla_reference(q, k, v, g):
-    """Do the same in float32 and round once."""
-    return chunk_simple_gla_golden(q.float(), k.float(), v.float(), g.float()).to(q.dtype)
+    """Do the same in float32, the scores rounded before they meet v, as on tensor cores; round once more."""
+    scores = _scores(q.float(), k.float(), g.float()).to(q.dtype).float()
+    return torch.einsum("bijh,bjhe->bihe", scores, v.float()).to(q.dtype)
+
+
+def _scores(q, k, g):
+    """Return `exp(G_i - G_j) (q_i . k_j) / sqrt(dim)`, 0 where j > i."""
+    total = g.cumsum(1)
+    ahead = total[:, :, None] - total[:, None]
+    causal = torch.ones(ahead.shape[1:3], dtype=torch.bool, device=g.device).tril()[None, :, :, None]
+    decay = ahead.masked_fill(~causal, float("-inf")).exp()
+    return torch.einsum("bihd,bjhd->bijh", q, k) * decay * q.shape[-1] ** -0.5
 
 
 def chunk_simple_gla_samples(case: Case) -> Sample:
