@@ -97,7 +97,7 @@ def test_of_chosen_cases_no_minimum_is_asked():
 def test_an_interpreter_that_is_not_repaired_records_nothing():
     """This process does not interpret: what a worker like it says is what the session raises."""
     said = []
-    _describe(SimpleNamespace(send=said.append), {"backend": "cpu", "coverage": True}, {})
+    _describe(SimpleNamespace(send=said.append), {"backend": "cpu", "coverage": True}, {}, None)
     assert [*said[0]] == ["no_coverage"]
     pool = SimpleNamespace(run=lambda items: [Message(item_index=0, body=said[0])])
     with pytest.raises(OpcheckError, match="--coverage needs the repaired interpreter: TRITON_INTERPRET was not 1"):

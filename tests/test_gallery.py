@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,8 +27,8 @@ FULL = tuple(name for name, want in EXPECTED.items() if want.level == "full")
 class Triggers(Session):
     """A session that runs of each op the cases in which the mechanism shows; `make gallery` runs all of them."""
 
-    def plan(self) -> dict[str, Plan]:
-        return {name: _triggering(name, plan) for name, plan in super().plan().items()}
+    def plan(self, answered: Collection[str] = ()) -> dict[str, Plan]:
+        return {name: _triggering(name, plan) for name, plan in super().plan(answered).items()}
 
     @property
     def _whole(self) -> bool:

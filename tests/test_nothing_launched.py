@@ -24,7 +24,7 @@ def limitations(*details):
         for case, text in zip(CASES, details, strict=True)
     ]  # fmt: skip
     plan = Plan(cases=tuple(Planned(case=case) for case in CASES))
-    about = {"promoted": False, "place": "op.py:3"}
+    about = {"promoted": False, "place": "op.py:3", "not_covered": []}
     return op_report(CONTRACT, plan, reports, about=about, device="a device", whole=False).limitations
 
 
