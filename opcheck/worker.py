@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import traceback
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -218,16 +219,44 @@ def _audit(
         except torch.OutOfMemoryError as error:
             report = out_of_memory(entry["id"], error)
         except Exception as error:
-            report = broke(entry["id"], error)
+            report = spoilt(entry["id"], error) if _spoilt(payload["backend"]) else broke(entry["id"], error)
         if recorder is not None:
             sources, ran = recorder.take()
             channel.send({"covered": {"sources": to_json(sources), "ran": to_json(ran)}})
         if watch is not None and (read := watch.take()):
             channel.send({"read": read})
         channel.send({"case": to_json(report)})
+        if _spoilt(payload["backend"]):
+            channel.send({"spoilt": True})
+            os._exit(1)  # an orderly end would wait for the device
         if payload["backend"] == "cuda":
             # Workers share one device; what a large case leaves in this one's cache is missing in another's.
             torch.cuda.empty_cache()
+
+
+def _spoilt(backend: str) -> bool:
+    """Say whether a kernel has left the device unusable to this process: CUDA then refuses everything after it."""
+    import torch
+
+    if backend != "cuda":
+        return False
+    try:
+        torch.cuda.synchronize()
+    except RuntimeError:
+        return True
+    return False
+
+
+def spoilt(case_id: str, error: Exception) -> CaseReport:
+    """Report a case in which a kernel of the target left the device unusable, which a later step came upon."""
+    finding = Finding(
+        check="structure",
+        tensor="the case",
+        verdict=Verdict.FAIL,
+        law="The op runs on every input that its contract allows.",
+        detail=f"a kernel of the target left the device unusable: {' '.join(str(error).split())}"[:400],
+    )
+    return CaseReport(id=case_id, verdict=Verdict.FAIL, findings=(finding,))
 
 
 def out_of_memory(case_id: str, error: Exception) -> CaseReport:

@@ -16,6 +16,9 @@ from opcheck.core.verdict import Verdict
 from opcheck.session import Session
 from opcheck.session.handout import run_cases
 
+#: Times in a row that a smaller case of a random op must fail: two draws over few elements are often equal by chance.
+RANDOM_TIMES = 12
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Smallest:
@@ -57,14 +60,18 @@ def smallest(session: Session, case: Case, finding: Finding, seconds: float) -> 
     checks = needed(finding.check)
     until = time.monotonic() + seconds
 
+    contract = session.policy.ops[case.op]
+
     def fails(candidate: Case) -> bool:
+        return all(failed(candidate) for _ in range(RANDOM_TIMES if contract.random else 1))
+
+    def failed(candidate: Case) -> bool:
         for item in failures(audited(session, candidate, checks)):
             if same_failure(item, finding):
                 found[candidate.id] = item
                 return True
         return False
 
-    contract = session.policy.ops[case.op]
     judged = dtypes(contract, session.registry.refused)
     shrunk = shrink(case, contract, judged, fails, late=lambda: time.monotonic() > until)
     return Smallest(shrunk=shrunk, finding=found[shrunk.case.id])

@@ -113,6 +113,10 @@ def run_role(
     with setting(role, spec.dispatched):
         with memory.inside() if memory is not None else contextlib.nullcontext():
             outputs, odd = answer(spec, role, call)
+        try:
+            _settle(device)
+        except RuntimeError as error:
+            raise RoleFailed(describe(error, role, "forward")) from error
         mutated = {name: value for name, value in call.tensors() if name.partition("[")[0] in spec.mutated}
         inputs = {name: value.detach() for name, value in call.tensors()}
         run = Run(outputs=outputs, odd=odd, mutated=mutated, axes=call.axes, finite=all_finite, inputs=inputs)
@@ -204,6 +208,16 @@ def setting(role: Role, name: str) -> Iterator[None]:
         yield
 
 
+def _settle(device: torch.device) -> None:
+    """Wait for what was launched: a kernel's fault is raised later, and belongs to the role that launched it.
+
+    Raises:
+        RuntimeError: A kernel ended in an error, after which nothing runs on the device in this process.
+    """
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+
+
 def _leaf(name: str, value: Tensor, wanted: frozenset[str], excused: frozenset[str]) -> Tensor:
     requires = value.dtype.is_floating_point and (not wanted or name in wanted)
     requires = requires and name.partition("[")[0] not in excused
@@ -274,6 +288,7 @@ def _with_gradients(
     try:
         with memory.inside() if memory is not None else contextlib.nullcontext():
             found = torch.autograd.grad(list(live.values()), [v for _, v in leaves], cotangents, allow_unused=True)
+        _settle(cotangents[0].device)
     except (Exception, SystemExit) as error:
         raised = describe(error, role, "backward")
         if role != "target":

@@ -53,6 +53,8 @@ def run_cases(
                 yield op, case_from(data)
             case Message(body={"covered": data}):
                 covered(op, data)
+            case Message(body={"spoilt": True}):
+                part.spoilt = True
             case Message(body={"read": paths}):
                 heard(op, paths)
             case Message(body=body):
@@ -61,8 +63,9 @@ def run_cases(
                 heard(op, None)
                 if not part.left:
                     continue
-                entry = part.left.pop(0)
-                yield op, _lost(entry["id"], part.last, death, timeout, alone=part.item["checks"])
+                if not part.spoilt:
+                    entry = part.left.pop(0)
+                    yield op, _lost(entry["id"], part.last, death, timeout, alone=part.item["checks"])
                 if part.left:
                     rest = {**part.item, "cases": part.left}
                     state[pool.resubmit(rest)] = _Slice(item=rest)
@@ -72,11 +75,16 @@ def run_cases(
 
 @dataclass(slots=True)
 class _Slice:
-    """A work item in flight: its cases that are still to come, and what its worker last announced."""
+    """A work item in flight: its cases that are still to come, and what its worker last announced.
+
+    Attributes:
+        spoilt: Whether the worker said that it must end, for its device is unusable: no case that is left is to blame.
+    """
 
     item: Mapping[str, Any]
     left: list[Mapping[str, Any]] = field(init=False)
     last: Mapping[str, Any] = field(default_factory=dict)
+    spoilt: bool = False
 
     def __post_init__(self) -> None:
         self.left = list(self.item["cases"])

@@ -21,8 +21,8 @@ CONTRACT = (
 FAMILIES = (
     "normal, large_mean, extreme_logits, zeros, tail, one_nan, uniform, far_mean, near_constant, constant_rows, "
     "cancelling, masked, masked_finite, outlier_row, outlier_column, tail_block, one_hot, small_integers, halfway, "
-    "half_steps, half_steps_fp8, near_overflow, subnormal, signed_zeros, saturating, one_inf, one_negative_inf, lowest, "
-    "highest, one_lowest, one_highest, ascending, descending, equal, alternating, unit_parts"
+    "half_steps, half_steps_fp8, near_overflow, subnormal, signed_zeros, saturating, one_inf, one_negative_inf, "
+    "lowest, highest, one_lowest, one_highest, ascending, descending, equal, alternating, unit_parts"
 )
 LIMITS = "fudge_factor, project_atol, max_reference_relative_error"
 NUMERICS = '[op."ops::f".numerics]\n'
