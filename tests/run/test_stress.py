@@ -239,3 +239,11 @@ def test_rows_come_first_where_there_are_no_leading_dimensions(dims, batch):
 def test_a_batch_of_a_random_op_is_not_compared():
     found = large(comparison(square, dataclasses.replace(CONTRACT, random=True)), 0.5, free=1 << 20)
     assert (found.problems, found.different, len(found.uncovered)) == ((), (), 1)
+
+
+def test_a_batch_whose_samples_know_their_place_is_not_compared():
+    def placed(x):
+        return x * torch.arange(1, x.shape[0] + 1, dtype=x.dtype)[:, None]
+
+    found = large(Comparison(plain(placed, placed), CONTRACT, CASE, CPU, "large", silent), 0.5, free=1 << 20)
+    assert (found.problems, found.different, len(found.uncovered)) == ((), (), 1)

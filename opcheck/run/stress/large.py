@@ -11,8 +11,9 @@ from opcheck.core.policy import Contract
 from opcheck.core.shapes import named, reduced
 from opcheck.run.comparison import Comparison, Found, arguments, forward, shortened
 from opcheck.run.inputs import Call
-from opcheck.run.roles import RoleFailed
+from opcheck.run.roles import RoleFailed, answer, setting
 
+LIKE = 0.05  # of the largest value: parts that differ by no more are the same one, rounded in another order
 COPIES = 8  # times the inputs' bytes that a run takes: inputs, outputs, upstream and other gradients, temporaries
 
 
@@ -25,14 +26,18 @@ def large(comparison: Comparison, share: float, *, free: int | None = None) -> B
     Args:
         free: Bytes that are free; what the device says unless given.
     """
-    if comparison.contract.random:
-        return comparison.behaviour("large inputs: each part of a batch draws random numbers of its own")
     spec, case, device = comparison.spec, comparison.case, comparison.device
     call = arguments(spec, case, device)
     name = batch_of(comparison.contract, call)
     if not name:
         return comparison.behaviour("large inputs: no dimension of the contract is the first one of all that have it")
     batched = {tensor for tensor, (_, dims) in call.drawn.items() if name in dims}
+
+    def repeated(count: int) -> Call:
+        return call.map(lambda at, value: _repeated(value, count) if at in batched else value)
+
+    if comparison.contract.random or not _separable(comparison, call, repeated(2)):
+        return comparison.behaviour("large inputs: what the op gives for a sample depends on its place in the batch")
     one = sum(value.nbytes for tensor, value in call.tensors() if tensor in batched)
     room = torch.cuda.mem_get_info(device)[0] if free is None else free
     times = _times(comparison.contract, case, name, int(room * share) // max(COPIES * one, 1))
@@ -40,7 +45,7 @@ def large(comparison: Comparison, share: float, *, free: int | None = None) -> B
     usual = comparison.usual(case)
     comparison.tell()
     try:
-        found = _run(comparison, call.map(lambda at, value: _repeated(value, times) if at in batched else value), times)
+        found = _run(comparison, repeated(times), times)
     except (RoleFailed, torch.OutOfMemoryError) as failed:
         comparison.problem("the op", when, f"raises: {shortened(str(failed))}")
         return comparison.behaviour()
@@ -65,6 +70,27 @@ def batch_of(contract: Contract, call: Call) -> str:
         if free and places and not any(places):
             return name
     return ""
+
+
+def _separable(comparison: Comparison, call: Call, twice: Call) -> bool:
+    """Say whether the reference gives for a batch of two copies, about, what it gives for one.
+
+    A mask drawn by seed and place, or an encoding of positions, makes each part of a batch another one.
+    """
+    spec = comparison.spec
+    comparison.tell("reference")
+    given = [item.map(lambda name, value: value.detach().clone()) for item in (call, twice)]
+    with setting("reference", spec.dispatched):
+        one, two = (answer(spec, "reference", item)[0] for item in given)
+    return all(_alike(value, two[name]) for name, value in one.items() if _whole(two[name], value, 2))
+
+
+def _alike(one: Tensor, two: Tensor) -> bool:
+    """Say whether both halves of `two` are about `one`."""
+    wide = one.double()
+    largest = float(wide.abs().nan_to_num(0.0, 0.0, 0.0).max()) if wide.numel() else 0.0
+    halves = two.double().unflatten(0, (2, one.shape[0]))
+    return torch.allclose(halves, wide.expand_as(halves), rtol=LIKE, atol=LIKE * largest, equal_nan=True)
 
 
 def _own(dims: tuple[str, ...], call: Call) -> tuple[str, ...]:
