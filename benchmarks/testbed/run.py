@@ -146,7 +146,7 @@ def run_opcheck(name: str, arguments, left: float, report: Path, log: Path) -> i
     command = [
         sys.executable, "-m", "opcheck", "audit", "--all", "--registry", str(HERE / "registries" / f"{name}.toml"),
         "--backend", arguments.backend, "--level", arguments.level, "--budget", str(arguments.budget),
-        "-n", str(arguments.workers), "--timeout", str(arguments.timeout), "-q",
+        "-n", str(arguments.workers or "auto"), "--timeout", str(arguments.timeout), "-q",
         "--format", "table", "--format", f"json={report}",
     ]  # fmt: skip
     path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH", ""))))

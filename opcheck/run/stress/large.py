@@ -89,7 +89,7 @@ def _alike(one: Tensor, two: Tensor) -> bool:
     """Say whether both halves of `two` are about `one`."""
     wide = one.double()
     largest = float(wide.abs().nan_to_num(0.0, 0.0, 0.0).max()) if wide.numel() else 0.0
-    halves = two.double().unflatten(0, (2, one.shape[0]))
+    halves = two.double().reshape(2, *one.shape)
     return torch.allclose(halves, wide.expand_as(halves), rtol=LIKE, atol=LIKE * largest, equal_nan=True)
 
 
