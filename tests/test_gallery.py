@@ -31,8 +31,8 @@ class Triggers(Session):
         return {name: _triggering(name, plan) for name, plan in super().plan(answered).items()}
 
     @property
-    def _whole(self) -> bool:
-        return False
+    def _narrowed(self) -> bool:
+        return True  # what is left out is left out on purpose
 
 
 def _triggering(name: str, plan: Plan) -> Plan:
