@@ -10,7 +10,7 @@ from opcheck.core.measure import dtype_name
 from opcheck.core.policy import Contract
 from opcheck.core.spec import OpSpec
 from opcheck.errors import OpcheckError
-from opcheck.run.roles import RoleFailed, answer, prepared, setting
+from opcheck.run.roles import RoleFailed, answer, prepared, setting, settle
 
 
 def refusal(spec: OpSpec, contract: Contract, case: Case, device: torch.device) -> Refused:
@@ -25,9 +25,12 @@ def refusal(spec: OpSpec, contract: Contract, case: Case, device: torch.device) 
     try:
         with setting("target", spec.dispatched):
             outputs, odd = answer(spec, "target", call)
+            settle(device)
     except RoleFailed as failed:
         if failed.raised.error == "SystemExit":
             return Refused(returned="a SystemExit, which ends the process")
         return Refused(error=str(failed.raised))
+    except RuntimeError as error:
+        return Refused(returned=f"a fault of the device ({' '.join(str(error).split())[:120]})")
     given = [f"{name} {dtype_name(value.dtype)} {list(value.shape)}" for name, value in outputs.items()]
     return Refused(returned="; ".join((*given, *odd)) or "nothing")

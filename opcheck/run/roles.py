@@ -114,7 +114,7 @@ def run_role(
         with memory.inside() if memory is not None else contextlib.nullcontext():
             outputs, odd = answer(spec, role, call)
         try:
-            _settle(device)
+            settle(device)
         except RuntimeError as error:
             raise RoleFailed(describe(error, role, "forward")) from error
         mutated = {name: value for name, value in call.tensors() if name.partition("[")[0] in spec.mutated}
@@ -208,7 +208,7 @@ def setting(role: Role, name: str) -> Iterator[None]:
         yield
 
 
-def _settle(device: torch.device) -> None:
+def settle(device: torch.device) -> None:
     """Wait for what was launched: a kernel's fault is raised later, and belongs to the role that launched it.
 
     Raises:
@@ -288,7 +288,7 @@ def _with_gradients(
     try:
         with memory.inside() if memory is not None else contextlib.nullcontext():
             found = torch.autograd.grad(list(live.values()), [v for _, v in leaves], cotangents, allow_unused=True)
-        _settle(cotangents[0].device)
+        settle(cotangents[0].device)
     except (Exception, SystemExit) as error:
         raised = describe(error, role, "backward")
         if role != "target":
