@@ -33,6 +33,13 @@ DIM_STEP, LEAST_DIM, MOST_DIM = 8, 16, 256
 
 
 @triton.jit
+def _lift(largest):
+    """Return the power of two that brings a magnitude near 1, 1 for 0 and infinity: float16 is coarse below 2^-14."""
+    exponent = tl.floor(tl.log2(tl.where((largest > 0.0) & (largest < float("inf")), largest, 1.0)))
+    return tl.exp2(-tl.minimum(tl.maximum(exponent, -120.0), 120.0))
+
+
+@triton.jit
 def _task(program, offsets_ptr, sequences, heads, length, BLOCK: tl.constexpr, VARLEN: tl.constexpr):
     """Return the sequence and head of a program, and the first position of its tile.
 
@@ -312,9 +319,10 @@ def _grad_key_kernel(
             p, centred, sloped = _weights(q, k, v, grad, lse, delta, seen, scale, softcap, CAPPED)
             p = (p * norm).to(grad.dtype)
             # Added here, and not to delta, of which a small grad_lse would lose its last bits.
-            ds = (sloped * norm * (centred + grad_lse)).to(q.dtype)
+            ds = sloped * norm * (centred + grad_lse)
+            lift = _lift(tl.max(tl.abs(ds), 0))
             grad_v = tl.dot(tl.trans(p), grad, grad_v, input_precision="ieee")
-            grad_k = tl.dot(tl.trans(ds), q, grad_k, input_precision="ieee")
+            grad_k += tl.dot(tl.trans((ds * lift[None, :]).to(q.dtype)), q, input_precision="ieee") / lift[:, None]
             query += BLOCK_QUERIES
             q_at += BLOCK_QUERIES * tl.cast(q_strides[2], tl.int64)
             grad_at += BLOCK_QUERIES * tl.cast(grad_strides[2], tl.int64)
