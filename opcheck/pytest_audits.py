@@ -11,7 +11,7 @@ import pytest
 
 from opcheck.checks import all_checks
 from opcheck.core.finding import Finding
-from opcheck.core.gate import OURS, waiver_problems
+from opcheck.core.gate import UNJUDGED, waiver_problems
 from opcheck.core.policy import Level
 from opcheck.core.report import AuditReport, OpReport, verdict_of
 from opcheck.core.told import told
@@ -60,7 +60,7 @@ class Audits:
             AuditFailed: The verdict is not acceptable.
         """
         (found,) = self.report(op, checks=_with_required(wanted)).ops
-        pairs = [(case, item) for case in found.cases for item in case.findings if item.check in (check, OURS)]
+        pairs = [(case, item) for case in found.cases for item in case.findings if item.check in (check, *UNJUDGED)]
         findings = tuple(item for _, item in pairs)
         if not found.cases:
             raise AuditFailed(f"{op}: no case was audited; {'; '.join(found.not_covered) or 'its contract plans none'}")
@@ -123,7 +123,7 @@ def _why(op: OpReport, check: str) -> str:
 
 
 def _printed(op: OpReport, check: str) -> str:
-    wrong = [item for item in told(op.cases) if item.finding.check in (check, OURS)]
+    wrong = [item for item in told(op.cases) if item.finding.check in (check, *UNJUDGED)]
     shown = [failure(item.case, item.finding, more=item.more) for item in wrong[:MOST_FAILURES]]
     left = [f"{len(wrong) - MOST_FAILURES} more kinds of failure"] if len(wrong) > MOST_FAILURES else []
     return "\n\n".join([*shown, *left]) or f"{op.op}: {check} passes with limitations, which the gate does not accept"

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
-import traceback
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from opcheck.core.case import Case
-from opcheck.core.finding import Finding
-from opcheck.core.gate import OURS
 from opcheck.core.outcome import Role
-from opcheck.core.report import CaseReport
-from opcheck.core.verdict import Verdict
+from opcheck.core.unjudged import broke, out_of_memory, spoilt
 from opcheck.run.project import Project
 from opcheck.run.watching import Watch
 
@@ -219,14 +215,14 @@ def _audit(
         except torch.OutOfMemoryError as error:
             report = out_of_memory(entry["id"], error)
         except Exception as error:
-            report = spoilt(entry["id"], error) if _spoilt(payload["backend"]) else broke(entry["id"], error)
+            report = spoilt(entry["id"], error) if _unusable(payload["backend"]) else broke(entry["id"], error)
         if recorder is not None:
             sources, ran = recorder.take()
             channel.send({"covered": {"sources": to_json(sources), "ran": to_json(ran)}})
         if watch is not None and (read := watch.take()):
             channel.send({"read": read})
         channel.send({"case": to_json(report)})
-        if _spoilt(payload["backend"]):
+        if _unusable(payload["backend"]):
             channel.send({"spoilt": True})
             os._exit(1)  # an orderly end would wait for the device
         if payload["backend"] == "cuda":
@@ -234,56 +230,17 @@ def _audit(
             torch.cuda.empty_cache()
 
 
-def _spoilt(backend: str) -> bool:
+def _unusable(backend: str) -> bool:
     """Say whether a kernel has left the device unusable to this process: CUDA then refuses everything after it."""
-    import torch
-
     if backend != "cuda":
         return False
+    import torch
+
     try:
         torch.cuda.synchronize()
     except RuntimeError:
         return True
     return False
-
-
-def spoilt(case_id: str, error: Exception) -> CaseReport:
-    """Report a case in which a kernel left the device unusable, but in no run of a role: those are waited for."""
-    finding = Finding(
-        check="structure",
-        tensor="the case",
-        verdict=Verdict.INCONCLUSIVE,
-        law="opcheck comes to a verdict on every case.",
-        detail=f"a kernel left the device unusable, and whose is not known: {' '.join(str(error).split())}"[:400],
-    )
-    return CaseReport(id=case_id, verdict=Verdict.INCONCLUSIVE, findings=(finding,))
-
-
-def out_of_memory(case_id: str, error: Exception) -> CaseReport:
-    """Report a case for whose judging the device has not the memory, which is nobody's fault."""
-    finding = Finding(
-        check="numerics",
-        tensor="the case",
-        verdict=Verdict.INCONCLUSIVE,
-        law="opcheck comes to a verdict on every case.",
-        detail=f"there is not the memory to judge it beside the other workers; audit it alone, with -n 1: {error}"[
-            :400
-        ],
-    )
-    return CaseReport(id=case_id, verdict=Verdict.INCONCLUSIVE, findings=(finding,))
-
-
-def broke(case_id: str, error: Exception) -> CaseReport:
-    """Report a case at which opcheck itself broke: never the kernel's fault, never a success."""
-    where = "".join(traceback.format_exception(error)[-3:]).strip()
-    finding = Finding(
-        check=OURS,
-        tensor="the case",
-        verdict=Verdict.INCONCLUSIVE,
-        law="opcheck comes to a verdict on every case.",
-        detail=f"opcheck itself broke: {type(error).__name__}: {error}; this is a bug of opcheck; {where}",
-    )
-    return CaseReport(id=case_id, verdict=Verdict.INCONCLUSIVE, findings=(finding,))
 
 
 def _import(payload: Mapping[str, Any], skip: list[str], announce: Any) -> dict[str, str]:

@@ -14,6 +14,8 @@ from opcheck.core.report import CaseReport, OpReport, verdict_of
 from opcheck.core.verdict import Verdict, worst
 
 OURS = "opcheck"  # the check of a finding that says that opcheck itself broke
+MACHINE = "machine"  # the same where the machine kept a case from being judged: the next audit may be luckier
+UNJUDGED = (OURS, MACHINE)  # no check speaks of such a case
 
 
 class ExitStatus(IntEnum):

@@ -9,7 +9,7 @@ from typing import Any
 from opcheck.checks import all_checks
 from opcheck.core.case import Case
 from opcheck.core.finding import Finding
-from opcheck.core.gate import OURS
+from opcheck.core.gate import MACHINE, OURS
 from opcheck.core.policy import ByWidth, Policy, limits_for
 from opcheck.core.report import OpReport
 from opcheck.core.verdict import Verdict
@@ -26,6 +26,8 @@ def again(report: OpReport, *, died: bool, unlearnt: str) -> str:
         return "a worker died over it"
     if any(item.check == OURS for item in findings):
         return "opcheck itself broke over it"
+    if any(item.check == MACHINE for item in findings):
+        return "the machine kept a case from being judged"
     return f"it could not be run once before its cases were planned: {unlearnt}" if unlearnt else ""
 
 
