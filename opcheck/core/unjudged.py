@@ -19,10 +19,8 @@ def spoilt(case_id: str, error: Exception) -> CaseReport:
 
 def out_of_memory(case_id: str, error: Exception) -> CaseReport:
     """Report a case for whose judging the device has not the memory."""
-    mend = "audit it alone, with -n 1"
-    return _unjudged(
-        case_id, MACHINE, f"there is not the memory to judge it beside other workers; {mend}: {_said(error)}"
-    )
+    why = "there is not the memory to judge it beside other workers; audit it alone, with -n 1"
+    return _unjudged(case_id, MACHINE, f"{why}: {_said(error)}")
 
 
 def broke(case_id: str, error: Exception) -> CaseReport:

@@ -14,7 +14,9 @@ SAID = RuntimeError("CUDA error: misaligned address\nCUDA kernel errors might be
 
 
 @pytest.mark.parametrize(("made", "check", "status"), [
-    (broke, OURS, ExitStatus.INTERNAL), (spoilt, MACHINE, ExitStatus.CLOSED), (out_of_memory, MACHINE, ExitStatus.CLOSED),
+    (broke, OURS, ExitStatus.INTERNAL),
+    (spoilt, MACHINE, ExitStatus.CLOSED),
+    (out_of_memory, MACHINE, ExitStatus.CLOSED),
 ])  # fmt: skip
 def test_a_case_that_nobody_could_judge(made, check, status):
     case = made(CASE, SAID)
