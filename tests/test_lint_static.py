@@ -59,7 +59,8 @@ def test_a_name_that_is_computed_may_be_any(tmp_path):
     computed = "import opcheck\nfor name in names:\n    opcheck.register(f'my::{name}', reference=f, samples=g)(h)\n"
     said = lint(tmp_path, ["my::op", "my::gone"], op=RIGHT.format("my::op"), others=computed)
     assert said.err == (
-        "names computed at my_ops/others.py:3: `opcheck lint` imports the modules\n"
+        "the name registered at my_ops/others.py:3: the source does not say; `opcheck lint` imports the "
+        "modules\n"
         "2 ops: registry.toml and the source agree; nothing was imported\n"
     )
     assert said.status == 0
@@ -68,7 +69,7 @@ def test_a_name_that_is_computed_may_be_any(tmp_path):
 @pytest.mark.parametrize(("modules", "more", "sentence"), [
     ({"op": RIGHT.format("my::op"), "two": RIGHT.format("my::op")}, "",
      "my_ops/two.py:2: my::op is already registered at my_ops/op.py:2; rename one of them"),
-    ({"op": RIGHT.format("my::op"), "bad": "def f(:\n"}, "", "my_ops/bad.py:1: invalid syntax"),
+    ({"op": RIGHT.format("my::op"), "bad": "def f(:\n"}, "", "my_ops/bad.py is not Python: invalid syntax (bad.py, line 1)"),
     ({"op": RIGHT.format("my::op"), "bad": "x = '\0'\n"}, "", "my_ops/bad.py"),
     ({"op": RIGHT.format("my::op")}, '[[waiver]]\nop = "my::op"\ncheck = "ulp"\nreason = "x"\nuntil = 2020-01-01\n',
      "has expired: mend the op, or give a new date and reason"),

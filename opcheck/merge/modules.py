@@ -93,7 +93,7 @@ class Project:
                 return self.parsed[path, raw]
             try:
                 tree = ast.parse(raw, path)
-            except (SyntaxError, ValueError) as error:
+            except (SyntaxError, ValueError, RecursionError) as error:
                 self.broken[path] = str(error)
                 return None
             found = Module(name=name, path=path, package=package, lines=(*raw.decode("utf-8", "replace").split("\n"),))

@@ -132,7 +132,7 @@ def _hidden(op: str, was: Registration, accepted: frozenset[str], reasons: Reaso
         rule="oracle-hidden",
         op=op,
         sentence=f"{op}: its registration cannot be read any more without running it; in base it stands in "
-        f"{was.module.path}:{was.line}",
+        was.place,
         opens=f'register it by its name in quotes, @opcheck.register("{op}", ...), or acknowledge it: {_how(op)}',
         acknowledged=_by(op, accepted, reasons),
     )

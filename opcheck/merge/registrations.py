@@ -31,6 +31,11 @@ class Registration:
     target: ast.AST
     roles: Mapping[str, ast.expr] = field(default_factory=dict)
 
+    @property
+    def place(self) -> str:
+        """Of the call: `file:line`, the path from the registry's folder."""
+        return f"{self.module.path}:{self.line}"
+
 
 def registrations(project: Project, modules: Iterable[Module]) -> tuple[Registration, ...]:
     """Return every registration in the modules, in their order."""

@@ -30,6 +30,12 @@ class Code:
         """The registrations whose op the source names."""
         return {item.op: item for item in reversed(self.registered) if item.op}
 
+    def beyond(self, policy: Policy) -> tuple[str, ...]:
+        """The registry's modules that are not below its folder."""
+        broken = (path.removesuffix(".py").replace("/", ".") for path in self.project.broken)
+        seen = [f"{name}." for name in (*(module.name for module in self.modules), *broken)]
+        return tuple(root for root in policy.modules if not any(name.startswith(f"{root}.") for name in seen))
+
 
 def of_head(folder: Path, policy: Policy) -> Code:
     """Read the modules on disk."""
@@ -61,11 +67,10 @@ def points(
         yield Point(rule="module-broken", sentence=sentence, opens="mend it: nothing is known of what it holds")
     for item in head.registered:
         if item.op and item.op not in sides.head.ops:
-            place = f"{item.module.path}:{item.line}"
             yield Point(
                 rule="op-undeclared",
                 op=item.op,
-                sentence=f"{item.op} is registered at {place} and not declared in {Path(sides.head.path).name}",
+                sentence=f"{item.op} is registered at {item.place} and not declared in {Path(sides.head.path).name}",
                 opens="declare it: `python -m opcheck lint` prints its table",
             )
     yield from kernels.points(head.project, head.modules, head.registered)
@@ -93,13 +98,11 @@ def _left_out(folder: Path, sides: Sides, reasons: Reasons) -> Iterator[Point]:
 
 def notes(head: Code, policy: Policy) -> Iterator[str]:
     """Yield what the source does not say."""
-    if unnamed := [f"{item.module.path}:{item.line}" for item in head.registered if not item.op]:
+    if unnamed := [item.place for item in head.registered if not item.op]:
         more = f" and {len(unnamed) - 1} more" if len(unnamed) > 1 else ""
         yield f"{unnamed[0]}{more}: the op's name is computed; its oracle is not compared with base's"
-    found = {module.name for module in head.modules}
-    for root in policy.modules:
-        if not any(f"{name}.".startswith(f"{root}.") for name in found):
-            yield f"{root} is not below the registry's folder: its kernels and oracles are not looked at"
+    for root in head.beyond(policy):
+        yield f"{root} is not below the registry's folder: its kernels and oracles are not looked at"
 
 
 def _moved(folder: Path, sides: Sides, base: Base) -> bool:
