@@ -69,7 +69,8 @@ def test_a_name_that_is_computed_may_be_any(tmp_path):
 @pytest.mark.parametrize(("modules", "more", "sentence"), [
     ({"op": RIGHT.format("my::op"), "two": RIGHT.format("my::op")}, "",
      "my_ops/two.py:2: my::op is already registered at my_ops/op.py:2; rename one of them"),
-    ({"op": RIGHT.format("my::op"), "bad": "def f(:\n"}, "", "my_ops/bad.py is not Python: invalid syntax (bad.py, line 1)"),
+    ({"op": RIGHT.format("my::op"), "bad": "def f(:\n"}, "",
+     "my_ops/bad.py is not Python: invalid syntax (bad.py, line 1)"),
     ({"op": RIGHT.format("my::op"), "bad": "x = '\0'\n"}, "", "my_ops/bad.py"),
     ({"op": RIGHT.format("my::op")}, '[[waiver]]\nop = "my::op"\ncheck = "ulp"\nreason = "x"\nuntil = 2020-01-01\n',
      "has expired: mend the op, or give a new date and reason"),

@@ -131,8 +131,7 @@ def _hidden(op: str, was: Registration, accepted: frozenset[str], reasons: Reaso
     return Point(
         rule="oracle-hidden",
         op=op,
-        sentence=f"{op}: its registration cannot be read any more without running it; in base it stands in "
-        was.place,
+        sentence=f"{op}: its registration cannot be read any more without running it; in base it stands in {was.place}",
         opens=f'register it by its name in quotes, @opcheck.register("{op}", ...), or acknowledge it: {_how(op)}',
         acknowledged=_by(op, accepted, reasons),
     )
