@@ -1,4 +1,6 @@
-"""What every host function needs before a launch: legal dtypes, a view as rows, strips of rows."""
+"""What every host function needs for a launch: legal dtypes, a view as rows, a program for each, strips of rows."""
+
+from typing import Any
 
 import torch
 import triton
@@ -34,6 +36,37 @@ def as_rows(x: torch.Tensor) -> torch.Tensor:
     """
     rows = x.reshape(x.numel() // x.shape[-1], x.shape[-1])
     return rows if rows.stride(1) == 1 else rows.contiguous()
+
+
+def over_rows(
+    kernel: Any,
+    x: torch.Tensor,
+    out: torch.Tensor,
+    *values: float,
+    grad: torch.Tensor | None = None,
+    most: int,
+    **options: bool,
+) -> torch.Tensor:
+    """Launch a program for each row of x `[..., cols]`, and return out; nothing where x is empty.
+
+    The kernel takes the rows of grad, where it is given, and of x, then out, the strides of those rows, cols, values.
+    `grad` is `[..., cols]`, or `[...]` with one number a row.
+
+    Args:
+        most: The largest block of columns.
+        options: For the launch.
+    """
+    if x.numel() == 0:
+        return out
+    rows = [as_rows(x)]
+    if grad is not None:
+        rows.insert(0, as_rows(grad) if grad.dim() == x.dim() else grad.reshape(-1))
+    count, cols = rows[-1].shape
+    strides = (item.stride(0) for item in rows)
+    block = min(triton.next_power_of_2(cols), most)
+    with torch.cuda.device_of(x):
+        kernel[(count,)](*rows, out, *strides, cols, *values, BLOCK=block, **options)
+    return out
 
 
 def strips(rows: int, block_rows: int, limit: int = 128) -> tuple[int, int]:

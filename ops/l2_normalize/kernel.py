@@ -11,7 +11,7 @@ import torch
 import triton
 import triton.language as tl
 
-from .._layout import as_rows, check_inputs, check_last_dimension
+from .._layout import check_inputs, check_last_dimension, over_rows
 
 MAX_BLOCK = 1024
 
@@ -84,37 +84,23 @@ def _backward_kernel(grad_ptr, x_ptr, grad_x_ptr, grad_stride, x_stride, cols, e
 def forward(x: torch.Tensor, eps: float) -> torch.Tensor:
     """Divide x `[..., cols]` by the norm of its last dimension, at least eps; contiguous, in x's dtype."""
     _check(x, eps)
-    y = torch.empty_like(x, memory_format=torch.contiguous_format)
-    if x.numel() == 0:
-        return y
-    flat = as_rows(x)
-    rows, cols = flat.shape
-    with torch.cuda.device_of(x):
-        _forward_kernel[(rows,)](flat, y, flat.stride(0), cols, eps, BLOCK=min(triton.next_power_of_2(cols), MAX_BLOCK))
-    return y
+    return over_rows(
+        _forward_kernel, x, torch.empty_like(x, memory_format=torch.contiguous_format), eps, most=MAX_BLOCK
+    )
 
 
 def backward(grad: torch.Tensor, x: torch.Tensor, eps: float) -> torch.Tensor:
     """Return the gradient of x from the upstream gradient and x, both `[..., cols]`."""
-    grad_x = torch.empty_like(x, memory_format=torch.contiguous_format)
-    if x.numel() == 0:
-        return grad_x
-    flat, flat_grad = as_rows(x), as_rows(grad)
-    rows, cols = flat.shape
-    with torch.cuda.device_of(x):
-        _backward_kernel[(rows,)](
-            flat_grad,
-            flat,
-            grad_x,
-            flat_grad.stride(0),
-            flat.stride(0),
-            cols,
-            eps,
-            BLOCK=min(triton.next_power_of_2(cols), MAX_BLOCK),
-            # A fused grad - y * along would leave the rounding error of the product where the gradient is 0.
-            enable_fp_fusion=False,
-        )
-    return grad_x
+    # A fused grad - y * along would leave the rounding error of the product where the gradient is 0.
+    return over_rows(
+        _backward_kernel,
+        x,
+        torch.empty_like(x, memory_format=torch.contiguous_format),
+        eps,
+        grad=grad,
+        most=MAX_BLOCK,
+        enable_fp_fusion=False,
+    )
 
 
 def _check(x: torch.Tensor, eps: float) -> None:

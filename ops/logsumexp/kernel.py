@@ -9,7 +9,7 @@ import torch
 import triton
 import triton.language as tl
 
-from .._layout import as_rows, check_inputs, check_last_dimension
+from .._layout import check_inputs, check_last_dimension, over_rows
 from .._reduce import maximum_and_total
 
 MAX_BLOCK = 1024
@@ -42,31 +42,11 @@ def forward(x: torch.Tensor) -> torch.Tensor:
     """Return `log(sum(exp(x)))` `[...]` of x `[..., cols]`, in x's dtype."""
     check_inputs("logsumexp", x=x)
     check_last_dimension("logsumexp", x)
-    out = x.new_empty(x.shape[:-1])
-    if x.numel() == 0:
-        return out
-    flat = as_rows(x)
-    rows, cols = flat.shape
-    with torch.cuda.device_of(x):
-        _forward_kernel[(rows,)](flat, out, flat.stride(0), cols, BLOCK=min(triton.next_power_of_2(cols), MAX_BLOCK))
-    return out
+    return over_rows(_forward_kernel, x, x.new_empty(x.shape[:-1]), most=MAX_BLOCK)
 
 
 def backward(grad: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
     """Return the gradient of x `[..., cols]` from the upstream gradient `[...]`, in x's dtype."""
-    grad_x = torch.empty_like(x, memory_format=torch.contiguous_format)
-    if x.numel() == 0:
-        return grad_x
-    flat, flat_grad = as_rows(x), grad.reshape(-1)
-    rows, cols = flat.shape
-    with torch.cuda.device_of(x):
-        _backward_kernel[(rows,)](
-            flat_grad,
-            flat,
-            grad_x,
-            flat_grad.stride(0),
-            flat.stride(0),
-            cols,
-            BLOCK=min(triton.next_power_of_2(cols), MAX_BLOCK),
-        )
-    return grad_x
+    return over_rows(
+        _backward_kernel, x, torch.empty_like(x, memory_format=torch.contiguous_format), grad=grad, most=MAX_BLOCK
+    )

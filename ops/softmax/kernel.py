@@ -9,7 +9,7 @@ import torch
 import triton
 import triton.language as tl
 
-from .._layout import as_rows, check_inputs, check_last_dimension
+from .._layout import check_inputs, check_last_dimension, over_rows
 
 MAX_BLOCK = 1024
 
@@ -83,31 +83,11 @@ def forward(x: torch.Tensor) -> torch.Tensor:
     """Normalize `exp(x)` over the last dimension of x `[..., cols]`; contiguous, in x's dtype."""
     check_inputs("softmax", x=x)
     check_last_dimension("softmax", x)
-    y = torch.empty_like(x, memory_format=torch.contiguous_format)
-    if x.numel() == 0:
-        return y
-    flat = as_rows(x)
-    rows, cols = flat.shape
-    with torch.cuda.device_of(x):
-        _forward_kernel[(rows,)](flat, y, flat.stride(0), cols, BLOCK=min(triton.next_power_of_2(cols), MAX_BLOCK))
-    return y
+    return over_rows(_forward_kernel, x, torch.empty_like(x, memory_format=torch.contiguous_format), most=MAX_BLOCK)
 
 
 def backward(grad: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
     """Return the gradient of x from the upstream gradient and x, both `[..., cols]`."""
-    grad_x = torch.empty_like(x, memory_format=torch.contiguous_format)
-    if x.numel() == 0:
-        return grad_x
-    flat, flat_grad = as_rows(x), as_rows(grad)
-    rows, cols = flat.shape
-    with torch.cuda.device_of(x):
-        _backward_kernel[(rows,)](
-            flat_grad,
-            flat,
-            grad_x,
-            flat_grad.stride(0),
-            flat.stride(0),
-            cols,
-            BLOCK=min(triton.next_power_of_2(cols), MAX_BLOCK),
-        )
-    return grad_x
+    return over_rows(
+        _backward_kernel, x, torch.empty_like(x, memory_format=torch.contiguous_format), grad=grad, most=MAX_BLOCK
+    )

@@ -9,7 +9,7 @@ import torch
 import triton
 import triton.language as tl
 
-from .._layout import as_rows, check_inputs, check_last_dimension
+from .._layout import check_inputs, check_last_dimension, over_rows
 from .._reduce import mean_of, squares_about
 
 MAX_BLOCK = 1024
@@ -41,41 +41,19 @@ def forward(x: torch.Tensor, correction: int) -> torch.Tensor:
     """Return the variance `[...]` of x `[..., cols]`, in x's dtype."""
     _check(x, correction)
     out = x.new_empty(x.shape[:-1])
-    if x.numel() == 0:
-        return out
-    flat = as_rows(x)
-    rows, cols = flat.shape
-    with torch.cuda.device_of(x):
-        _forward_kernel[(rows,)](
-            flat,
-            out,
-            flat.stride(0),
-            cols,
-            _divisor(cols, correction),
-            BLOCK=min(triton.next_power_of_2(cols), MAX_BLOCK),
-        )
-    return out
+    return over_rows(_forward_kernel, x, out, _divisor(x, correction), most=MAX_BLOCK)
 
 
 def backward(grad: torch.Tensor, x: torch.Tensor, correction: int) -> torch.Tensor:
     """Return the gradient of x `[..., cols]` from the upstream gradient `[...]`, in x's dtype."""
-    grad_x = torch.empty_like(x, memory_format=torch.contiguous_format)
-    if x.numel() == 0:
-        return grad_x
-    flat, flat_grad = as_rows(x), grad.reshape(-1)
-    rows, cols = flat.shape
-    with torch.cuda.device_of(x):
-        _backward_kernel[(rows,)](
-            flat_grad,
-            flat,
-            grad_x,
-            flat_grad.stride(0),
-            flat.stride(0),
-            cols,
-            _divisor(cols, correction),
-            BLOCK=min(triton.next_power_of_2(cols), MAX_BLOCK),
-        )
-    return grad_x
+    return over_rows(
+        _backward_kernel,
+        x,
+        torch.empty_like(x, memory_format=torch.contiguous_format),
+        _divisor(x, correction),
+        grad=grad,
+        most=MAX_BLOCK,
+    )
 
 
 def _check(x: torch.Tensor, correction: int) -> None:
@@ -85,5 +63,5 @@ def _check(x: torch.Tensor, correction: int) -> None:
         raise ValueError(f"variance: correction is {correction}, it should be at least 0")
 
 
-def _divisor(cols: int, correction: int) -> float:
-    return float(max(cols - correction, 0))
+def _divisor(x: torch.Tensor, correction: int) -> float:
+    return float(max(x.shape[-1] - correction, 0))
