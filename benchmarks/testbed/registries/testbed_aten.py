@@ -1,5 +1,6 @@
 """PyTorch's own kernels as targets: what every other kernel is measured by."""
 
+import testbed_formulas as formulas
 import torch
 
 from opcheck import Case, Sample, adopt
@@ -10,40 +11,14 @@ def rows(case: Case) -> Sample:
     return Sample(case.tensor("...", "rows", "cols", name="x"))
 
 
-def _largest(x):
-    """Return the maximum of each row, as a constant: the shift by it cancels."""
-    return x.detach().amax(-1, keepdim=True) if x.shape[-1] else 0
-
-
 def softmax(x: torch.Tensor) -> torch.Tensor:
     """Compute softmax over the last dimension."""
     return torch.softmax(x, -1)
 
 
-def softmax_golden(x):
-    """Compute `exp(x - max) / sum(exp(x - max))`."""
-    e = torch.exp(x - _largest(x))
-    return e / e.sum(-1, keepdim=True)
-
-
-class _Softmax(torch.autograd.Function):
-    """Softmax in float32 whose backward starts from the rounded output, which is what is kept."""
-
-    @staticmethod
-    def forward(ctx, x):
-        y = softmax_golden(x.float()).to(x.dtype)
-        ctx.save_for_backward(y)
-        return y
-
-    @staticmethod
-    def backward(ctx, grad):
-        y, dy = ctx.saved_tensors[0].float(), grad.float()
-        return (y * (dy - (dy * y).sum(-1, keepdim=True))).to(grad.dtype)
-
-
 def softmax_reference(x):
     """Do the same in float32; torch keeps the output for backward, and so does this."""
-    return _Softmax.apply(x)
+    return formulas.RoundedSoftmax.apply(x)
 
 
 def log_softmax(x: torch.Tensor) -> torch.Tensor:
@@ -53,7 +28,7 @@ def log_softmax(x: torch.Tensor) -> torch.Tensor:
 
 def log_softmax_golden(x):
     """Compute `x - max - log(sum(exp(x - max)))`."""
-    shifted = x - _largest(x)
+    shifted = x - formulas.largest(x)
     return shifted - shifted.exp().sum(-1, keepdim=True).log()
 
 
@@ -80,27 +55,6 @@ def log_softmax_reference(x):
 def layer_norm(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor, eps: float = 1e-5) -> torch.Tensor:
     """Normalize the last dimension by mean and variance."""
     return torch.nn.functional.layer_norm(x, x.shape[-1:], weight, bias, eps)
-
-
-def layer_norm_golden(x, weight, bias, eps=1e-5):
-    """Compute `(x - mean) / sqrt(mean((x - mean)^2) + eps) * weight + bias`."""
-    centered = x - x.mean(-1, keepdim=True)
-    return centered / torch.sqrt(centered.square().mean(-1, keepdim=True) + eps) * weight + bias
-
-
-def layer_norm_reference(x, weight, bias, eps=1e-5):
-    """Do the same in float32 and round once."""
-    return layer_norm_golden(x.float(), weight.float(), bias.float(), eps).to(x.dtype)
-
-
-def layer_norm_samples(case: Case) -> Sample:
-    """Draw x `[..., rows, cols]`, weight and bias `[cols]`."""
-    return Sample(
-        case.tensor("...", "rows", "cols", name="x"),
-        case.tensor("cols", name="weight"),
-        case.tensor("cols", name="bias"),
-        eps=1e-5,
-    )
 
 
 def gelu(x: torch.Tensor, approximate: str = "none") -> torch.Tensor:
@@ -183,7 +137,7 @@ def embedding_samples(case: Case) -> Sample:
 
 for _op in (softmax, log_softmax, gelu, cumsum):
     _name = _op.__name__
-    _given = globals()
+    _given = {**vars(formulas), **globals()}
     adopt(
         _op,
         name=f"native::{_name}",
@@ -193,7 +147,7 @@ for _op in (softmax, log_softmax, gelu, cumsum):
     )
 for _op in (layer_norm, linear, embedding):
     _name = _op.__name__
-    _given = globals()
+    _given = {**vars(formulas), **globals()}
     adopt(
         _op,
         name=f"native::{_name}",

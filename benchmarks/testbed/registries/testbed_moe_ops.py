@@ -1,6 +1,7 @@
 """moe-ops 0.1.0: routing, permutation, and grouped matrix products."""
 
 import moe_ops
+import testbed_formulas as formulas
 import torch
 from moe_ops.grouped_gemm_ops import grouped_gemm as portable_grouped_gemm
 
@@ -18,25 +19,10 @@ def fused_topk_softmax_golden(logits, k):
     return logits.gather(1, order).softmax(-1), order.to(torch.int32)
 
 
-class _Softmax(torch.autograd.Function):
-    """Softmax in float32 whose backward starts from the rounded output, which is what is kept."""
-
-    @staticmethod
-    def forward(ctx, x):
-        y = x.float().softmax(-1).to(x.dtype)
-        ctx.save_for_backward(y)
-        return y
-
-    @staticmethod
-    def backward(ctx, grad):
-        y, dy = ctx.saved_tensors[0].float(), grad.float()
-        return (y * (dy - (dy * y).sum(-1, keepdim=True))).to(grad.dtype)
-
-
 def fused_topk_softmax_reference(logits, k):
     """Do the same in float32; the op keeps its output for backward, and so does this."""
     order = torch.sort(logits, dim=-1, descending=True, stable=True).indices[:, :k]
-    return _Softmax.apply(logits.gather(1, order)), order.to(torch.int32)
+    return formulas.RoundedSoftmax.apply(logits.gather(1, order)), order.to(torch.int32)
 
 
 def fused_topk_softmax_samples(case: Case) -> Sample:

@@ -1,5 +1,6 @@
 """Liger's normalizations."""
 
+import testbed_formulas as formulas
 import torch
 from liger_kernel.ops.fused_add_rms_norm import LigerFusedAddRMSNormFunction
 from liger_kernel.ops.group_norm import LigerGroupNormFunction
@@ -36,11 +37,6 @@ def rms_norm_golden(x, weight, eps=1e-6, offset=0.0, casting_mode="llama", in_pl
     return x / torch.sqrt(x.square().mean(-1, keepdim=True) + eps) * (offset + weight)
 
 
-def rms_norm_samples(case: Case) -> Sample:
-    """Draw x `[..., rows, cols]` and weight `[cols]`."""
-    return Sample(case.tensor("...", "rows", "cols", name="x"), case.tensor("cols", name="weight"), eps=1e-6)
-
-
 def fused_add_rms_norm(
     x: torch.Tensor, residual: torch.Tensor, weight: torch.Tensor, eps: float = 1e-6
 ) -> tuple[torch.Tensor, torch.Tensor]:
@@ -54,46 +50,9 @@ def fused_add_rms_norm_reference(x, residual, weight, eps=1e-6):
     return rms_norm_reference(total, weight, eps), total
 
 
-def fused_add_rms_norm_golden(x, residual, weight, eps=1e-6):
-    """Add and normalize in FP64."""
-    total = x + residual
-    return rms_norm_golden(total, weight, eps), total
-
-
-def fused_add_rms_norm_samples(case: Case) -> Sample:
-    """Draw x and residual `[..., rows, cols]` and weight `[cols]`."""
-    return Sample(
-        case.tensor("...", "rows", "cols", name="x"),
-        case.tensor("...", "rows", "cols", name="residual"),
-        case.tensor("cols", name="weight"),
-        eps=1e-6,
-    )
-
-
 def layer_norm(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor, eps: float = 1e-5) -> torch.Tensor:
     """Normalize the last dimension by mean and variance."""
     return LigerLayerNormFunction.apply(x, weight, bias, eps)
-
-
-def layer_norm_reference(x, weight, bias, eps=1e-5):
-    """Apply torch's layer_norm in float32 and round once."""
-    return torch.nn.functional.layer_norm(x.float(), x.shape[-1:], weight.float(), bias.float(), eps).to(x.dtype)
-
-
-def layer_norm_golden(x, weight, bias, eps=1e-5):
-    """Compute `(x - mean) / sqrt(mean((x - mean)^2) + eps) * weight + bias`."""
-    centered = x - x.mean(-1, keepdim=True)
-    return centered / torch.sqrt(centered.square().mean(-1, keepdim=True) + eps) * weight + bias
-
-
-def layer_norm_samples(case: Case) -> Sample:
-    """Draw x `[..., rows, cols]`, weight and bias `[cols]`."""
-    return Sample(
-        case.tensor("...", "rows", "cols", name="x"),
-        case.tensor("cols", name="weight"),
-        case.tensor("cols", name="bias"),
-        eps=1e-5,
-    )
 
 
 def group_norm(
@@ -157,11 +116,11 @@ def poly_norm_samples(case: Case) -> Sample:
 
 
 for _op in (rms_norm, fused_add_rms_norm, layer_norm, group_norm, poly_norm):
-    _name = _op.__name__
+    _name, _given = _op.__name__, {**vars(formulas), **globals()}
     adopt(
         _op,
         name=f"liger::{_name}",
-        reference=globals()[f"{_name}_reference"],
-        golden=globals()[f"{_name}_golden"],
-        samples=globals()[f"{_name}_samples"],
+        reference=_given[f"{_name}_reference"],
+        golden=_given[f"{_name}_golden"],
+        samples=_given[f"{_name}_samples"],
     )
