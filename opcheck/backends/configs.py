@@ -1,4 +1,8 @@
-"""Run one configuration of every autotuned kernel alone, or run them all first, as autotuning does on a GPU."""
+"""Run one configuration of every autotuned kernel alone, or run them all first, as autotuning does on a GPU.
+
+Which configuration a tuner chooses depends on the clock, and what is judged must not: a case launches the configuration
+that its id names, else the first, on a GPU as interpreted.
+"""
 
 from __future__ import annotations
 
@@ -16,29 +20,36 @@ Run = Callable[..., Any]
 def only_config(index: int) -> Iterator[None]:
     """Launch configuration `index` of every autotuned kernel in the block, interpreted or compiled.
 
-    A kernel that offers fewer, or whose pruning takes this one out, launches one that it may.
+    A kernel that offers fewer, whose pruning takes this one out, or for which this one cannot be built, launches the
+    next that it may: so does the tuner, which leaves out what cannot be built.
     """
 
     def run(plain: Run, self: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         offered = self.configs
         allowed = _allowed(self, args, kwargs)
         wanted = offered[index % len(offered)]
-        chosen = wanted if any(item is wanted for item in allowed) else allowed[index % len(allowed)]
-        # Else a GPU that has tuned for these arguments before launches what was fastest then.
-        self.configs = [chosen]
+        at = next((place for place, item in enumerate(allowed) if item is wanted), index % len(allowed))
+        refused: Exception | None = None
         try:
-            return plain(self, *args, **kwargs)
+            for chosen in (*allowed[at:], *allowed[:at]):
+                # Else a GPU that has tuned for these arguments before launches what was fastest then.
+                self.configs = [chosen]
+                try:
+                    return plain(self, *args, **kwargs)
+                except _unbuildable() as error:
+                    refused = refused or error
         finally:
             self.configs = offered
+        assert refused is not None
+        raise refused
 
     with _instead(run):
         yield
 
 
 def configured(variant: str) -> contextlib.AbstractContextManager[None]:
-    """Launch the configuration that a case's variant asks for; without one, as usual."""
-    config = config_of(variant)
-    return contextlib.nullcontext() if config is None else only_config(config)
+    """Launch the configuration that a case's variant asks for; without one, the first."""
+    return only_config(config_of(variant) or 0)
 
 
 @contextlib.contextmanager
@@ -63,13 +74,25 @@ def tuning() -> Iterator[set[str]]:
                 if config.pre_hook is not None:
                     config.pre_hook(whole)
                 self.pre_hook(whole)
-                self.fn.run(*args, **kwargs, **config.all_kwargs())
-                self.post_hook(whole, exception=None)
+                failed: Exception | None = None
+                try:
+                    self.fn.run(*args, **kwargs, **config.all_kwargs())
+                except _unbuildable() as error:
+                    failed = error
+                self.post_hook(whole, exception=failed)
             self.pre_hook({**named, **allowed[0].all_kwargs()}, reset_only=True)
         return plain(self, *args, **kwargs)
 
     with _instead(run):
         yield tuned
+
+
+def _unbuildable() -> tuple[type[Exception], ...]:
+    """Return what Triton's tuner takes for a configuration that is not to be had on this device (`Autotuner._bench`)."""
+    from triton.compiler.errors import CompileTimeAssertionFailure
+    from triton.runtime.errors import OutOfResources, PTXASError
+
+    return (OutOfResources, CompileTimeAssertionFailure, PTXASError)
 
 
 def _allowed(tuner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:

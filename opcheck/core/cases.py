@@ -94,7 +94,7 @@ def plan_cases(
         part = sampled_shapes(contract, facts, step, wanted, backend)
         sampled |= {Point(dtype=dtypes[0], dims=dims, variant=sampled_variant()): sampled_cost(dims) for dims in part}
         shapes = tuple(runnable(wanted, backend, too_large, [point.dims for point in sampled], cost))
-        alone = factors.configs(contract, facts, step, dtypes, backend)
+        alone = factors.configs(contract, facts, step, dtypes)
         required = (*_mandatory(contract, facts, step, dtypes, shapes), *((point, False) for point in alone))
         for point, chosen in required:
             before = points.get(point)

@@ -99,18 +99,18 @@ def alone(contract: Contract, facts: Facts, level: Level, dtypes: tuple[str, ...
     return tuple(points)
 
 
-def configs(contract: Contract, facts: Facts, level: Level, dtypes: tuple[str, ...], backend: str) -> tuple[Point, ...]:
+def configs(contract: Contract, facts: Facts, level: Level, dtypes: tuple[str, ...]) -> tuple[Point, ...]:
     """Return each configuration of the autotuned kernels alone, in one dtype, beyond the quick level.
 
-    At the representative shape, and at one with several of the configuration's own tiles. The interpreter launches the
-    first configuration in all other cases; which one a GPU launches is the tuner's choice.
+    At the representative shape, and at one with several of the configuration's own tiles. All other cases launch the
+    first configuration.
     """
     offered = min(max(facts.configs.values(), default=0), MOST_CONFIGS[level])
     if offered < 2 or not dtypes:
         return ()
     first = Point(dtype=dtypes[0], dims=odd(contract))
     points = []
-    for config in range(1 if backend == "cpu" else 0, offered):
+    for config in range(1, offered):
         several = several_tiles(contract, tiles_of_config(facts.launches, contract, config))
         shapes = dict.fromkeys(dims for dims in (first.dims, several) if dims is not None)
         points += [replace(first, dims=dims, variant=variant_text({CONFIG: config})) for dims in shapes]

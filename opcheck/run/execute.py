@@ -307,7 +307,7 @@ class Executor:
     def _repeat(self, case: Case, count: int) -> Digests:
         """Repeat the target: in another program order where it is interpreted, and with poisoned allocations.
 
-        The last of several interpreted runs is tuned first, as the first call on a GPU is.
+        The last of several runs launches every configuration first, as the first call of an autotuned kernel does.
         """
         interpreted = self.device.type == "cpu"
         runs, tuned = [], set[str]()
@@ -318,7 +318,7 @@ class Executor:
             with program_order(order, seed=zlib.crc32(case.id.encode()) + at):
                 if interpreted and not at and self._observation is not None:
                     run = self._observation.run()
-                elif interpreted and at and at == count - 1:
+                elif at and at == count - 1:
                     with poisoned(byte), tuning() as tuned:
                         run = run_role(self.spec, case, "target", self.device)
                 elif interpreted or at < 2:

@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SUITE = Path(__file__).parent / "interpreted"
 FILES = (
     *("numerics", "reductions", "launches", "recording", "observing", "covering", "own_ops", "own_rows"),
-    *("wrapping", "sampled"),
+    *("wrapping", "sampled", "tuned"),
 )
 
 
