@@ -1,6 +1,6 @@
 """`python -m opcheck`."""
 
-from opcheck.cli import main
+from opcheck.cli import entry
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    entry()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +16,11 @@ from opcheck.errors import OpcheckError
 
 
 def entry() -> None:
-    """Run the command line and exit: the `opcheck` script."""
+    """Run the command line and exit: the `opcheck` script, and `python -m opcheck`.
+
+    SIGTERM, by which CI cancels a job and `timeout` a command, does what Ctrl-C does: what was finished is reported.
+    """
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     raise SystemExit(main())
 
 

@@ -229,7 +229,8 @@ BOTH = (
 
 
 class TestProcess:
-    def test_ctrl_c_ends_it_and_prints_what_was_finished(self):
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+    def test_ctrl_c_ends_it_and_prints_what_was_finished(self, number):
         ops = ("bad::gives_none", "bad::hangs")
         process = subprocess.Popen(
             command("audit", *ops, "--registry", REGISTRY, "--backend=cpu", "-n1", "--level", "quick", "--timeout=8"),
@@ -237,7 +238,7 @@ class TestProcess:
         )  # fmt: skip
         for _ in range(3):
             assert process.stderr.readline().startswith("FAIL  bad::gives_none[")
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         out, err = process.communicate(timeout=20)
         assert process.returncode == 2
         assert err == ""

@@ -10,7 +10,6 @@ import argparse
 import importlib.metadata
 import json
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -155,7 +154,7 @@ def run_opcheck(name: str, arguments, left: float, report: Path, log: Path) -> i
         try:
             return process.wait(timeout=left)
         except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGINT)
+            process.terminate()
         try:
             return process.wait(timeout=30)
         except subprocess.TimeoutExpired:
