@@ -98,7 +98,8 @@ def run_role(
         memory: Gives the inputs and upstream gradients other memory, and is around the op's code.
 
     Raises:
-        RoleFailed: The role raised in its forward, or (golden and reference) in its backward.
+        RoleFailed: The role raised in its forward, or in its backward where it is golden or reference, or where the
+            target's left the device unusable.
         SampleError, BadCase: The case does not fit the op.
     """
     call = prepared(spec, case, role, device, precision=precision, permute=permute)
@@ -218,6 +219,15 @@ def settle(device: torch.device) -> None:
         torch.cuda.synchronize(device)
 
 
+def _lost(device: torch.device) -> bool:
+    """Say whether nothing runs on the device in this process any more, so that no output can be judged either."""
+    try:
+        settle(device)
+    except RuntimeError:
+        return True
+    return False
+
+
 def _leaf(name: str, value: Tensor, wanted: frozenset[str], excused: frozenset[str]) -> Tensor:
     requires = value.dtype.is_floating_point and (not wanted or name in wanted)
     requires = requires and name.partition("[")[0] not in excused
@@ -291,7 +301,7 @@ def _with_gradients(
         settle(cotangents[0].device)
     except (Exception, SystemExit) as error:
         raised = describe(error, role, "backward")
-        if role != "target":
+        if role != "target" or _lost(cotangents[0].device):
             raise RoleFailed(raised) from error
         return replace(run, detached=detached, backward=raised)
     gradients = {f"grad {name}": value for (name, _), value in zip(leaves, found, strict=True)}

@@ -15,13 +15,13 @@ def square(x):
 
 @pytest.fixture
 def faults(monkeypatch):
-    """Have the device fail when it is waited for the nth time."""
+    """Have the device fail when it is waited for the nth time, or each of several."""
 
-    def fail_at(number):
+    def fail_at(*numbers):
         waits = iter(range(1, 100))
 
         def settle(device):
-            if next(waits) == number:
+            if next(waits) in numbers:
                 raise RuntimeError("CUDA error: misaligned address")
 
         for module in (roles, refusal):
@@ -43,6 +43,13 @@ def test_of_a_backward(faults):
     faults(2)
     with pytest.raises(RoleFailed, match=r"golden raised RuntimeError in its backward"):
         run_role(plain(square, square), CASE, "golden", CPU)
+
+
+def test_of_a_backward_after_which_nothing_runs(faults):
+    """torch's embedding_backward_feature_kernel at dim=0: the outputs lie on a device that answers no more."""
+    faults(*range(2, 100))
+    with pytest.raises(RoleFailed, match=r"target raised RuntimeError in its backward.*misaligned"):
+        run_role(plain(square, square), CASE, "target", CPU)
 
 
 def test_it_is_no_refusal(faults):
