@@ -30,21 +30,23 @@ def fused_topk_softmax_samples(case: Case) -> Sample:
     return Sample(case.tensor("tokens", "experts", name="logits"), min(2, case.dims["experts"]))
 
 
-def permute(x: torch.Tensor, indices: torch.Tensor, experts: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Bring the tokens of each expert together."""
-    return moe_ops.permute(x, indices, 0, experts)
+def permute(x: torch.Tensor, indices: torch.Tensor, experts: int) -> tuple[torch.Tensor, ...]:
+    """Bring the tokens of each expert together; of a slot return its row, the expert whose rows it lies among, its place.
+
+    In which order the slots of an expert come is left open, and on a GPU left to its programs: the results are put into
+    the order of the slots (slot-major), the places are sorted. Last come the ends of the experts.
+    """
+    rows, row_id_map, offsets = moe_ops.permute(x, indices, 0, experts)
+    places = row_id_map.long()
+    return rows[places], torch.searchsorted(offsets, places, right=True) - 1, places.sort().values, offsets
 
 
 def permute_golden(x, indices, experts):
-    """Sort the slots by expert, stably: rows, the row of each slot (slot-major), and the ends of the experts."""
-    flat = indices.reshape(-1)
-    order = flat.argsort(stable=True)
-    places = torch.empty_like(order)
-    places[order] = torch.arange(len(order), device=order.device)
+    """Repeat x for each slot: each lies among its expert's rows, every place is taken once."""
+    flat = indices.T.reshape(-1).long()
     counts = torch.bincount(flat, minlength=experts)
     offsets = torch.cat((counts.new_zeros(1), counts.cumsum(0)))
-    row_id_map = places.reshape(indices.shape).T.reshape(-1)
-    return x[order // indices.shape[1]], row_id_map.to(torch.int32), offsets.to(torch.int32)
+    return x.repeat(indices.shape[1], 1), flat, torch.arange(len(flat), device=x.device), offsets.to(torch.int32)
 
 
 def permute_samples(case: Case) -> Sample:
