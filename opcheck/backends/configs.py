@@ -36,7 +36,7 @@ def only_config(index: int) -> Iterator[None]:
                 self.configs = [chosen]
                 try:
                     return plain(self, *args, **kwargs)
-                except _unbuildable() as error:
+                except unbuildable() as error:
                     refused = refused or error
         finally:
             self.configs = offered
@@ -77,7 +77,7 @@ def tuning() -> Iterator[set[str]]:
                 failed: Exception | None = None
                 try:
                     self.fn.run(*args, **kwargs, **config.all_kwargs())
-                except _unbuildable() as error:
+                except unbuildable() as error:
                     failed = error
                 self.post_hook(whole, exception=failed)
             self.pre_hook({**named, **allowed[0].all_kwargs()}, reset_only=True)
@@ -87,8 +87,8 @@ def tuning() -> Iterator[set[str]]:
         yield tuned
 
 
-def _unbuildable() -> tuple[type[Exception], ...]:
-    """Return what Triton's tuner takes for a configuration that is not to be had on this device (`Autotuner._bench`)."""
+def unbuildable() -> tuple[type[Exception], ...]:
+    """Return the errors for which Triton's tuner leaves a configuration out (`Autotuner._bench`)."""
     from triton.compiler.errors import CompileTimeAssertionFailure
     from triton.runtime.errors import OutOfResources, PTXASError
 

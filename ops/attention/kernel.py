@@ -119,6 +119,20 @@ def _logits(q, k, scale, softcap, CAPPED: tl.constexpr):
 
 
 @triton.jit
+def _plus_dot(total, a, b):
+    """Return `total + a @ b`; in float32 the products of the tile are summed up first, apart from the total.
+
+    Without tensor cores a dot adds its products to its accumulator one after the other: over 32,768 keys the rounding of
+    so many steps is eight times that of the tiles. A plain `total + tl.dot(a, b)` would be made that same accumulation.
+    """
+    if a.dtype == tl.float32:
+        total = tl.fma(tl.dot(a, b, input_precision="ieee"), 1.0, total)
+    else:
+        total = tl.dot(a, b, total, input_precision="ieee")
+    return total
+
+
+@triton.jit
 def _weights(q, k, v, grad, lse, delta, seen, scale, softcap, CAPPED: tl.constexpr):
     """Return `p = exp(logits - lse)`, `do @ v^T - delta`, and p times the slope of the cap."""
     logits = _logits(q, k, scale, softcap, CAPPED)
@@ -177,7 +191,7 @@ def _forward_kernel(
         p = tl.exp(logits - larger[:, None])
         rescale = tl.exp(maximum - larger)
         total = total * rescale + tl.sum(p, 1)
-        out = tl.dot(p.to(v.dtype), v, out * rescale[:, None], input_precision="ieee")
+        out = _plus_dot(out * rescale[:, None], p.to(v.dtype), v)
         maximum = larger
         key += BLOCK_KEYS
         k_at += BLOCK_KEYS * tl.cast(k_strides[2], tl.int64)
@@ -250,8 +264,8 @@ def _grad_query_kernel(
         ds_operand, p_operand = ds.to(k.dtype), sloped.to(k.dtype)
         lost += tl.sum(ds - ds_operand.to(tl.float32), 1)
         sum_operand += tl.sum(p_operand.to(tl.float32), 1)
-        grad_q = tl.dot(ds_operand, k, grad_q, input_precision="ieee")
-        sum_k = tl.dot(p_operand, k, sum_k, input_precision="ieee")
+        grad_q = _plus_dot(grad_q, ds_operand, k)
+        sum_k = _plus_dot(sum_k, p_operand, k)
         key += BLOCK_KEYS
         k_at += BLOCK_KEYS * tl.cast(k_strides[2], tl.int64)
         v_at += BLOCK_KEYS * tl.cast(v_strides[2], tl.int64)
@@ -321,7 +335,7 @@ def _grad_key_kernel(
             # Added here, and not to delta, of which a small grad_lse would lose its last bits.
             ds = sloped * norm * (centred + grad_lse)
             lift = _lift(tl.max(tl.abs(ds), 0))
-            grad_v = tl.dot(tl.trans(p), grad, grad_v, input_precision="ieee")
+            grad_v = _plus_dot(grad_v, tl.trans(p), grad)
             grad_k += tl.dot(tl.trans((ds * lift[None, :]).to(q.dtype)), q, input_precision="ieee") / lift[:, None]
             query += BLOCK_QUERIES
             q_at += BLOCK_QUERIES * tl.cast(q_strides[2], tl.int64)

@@ -13,6 +13,7 @@ from typing import Any
 from opcheck.backends.builds import listing
 from opcheck.backends.builds.resources import registers_and_spills
 from opcheck.backends.builds.tools import gpu
+from opcheck.backends.configs import unbuildable
 from opcheck.backends.launches import Seen
 from opcheck.core.building import TARGETS, Binary
 
@@ -57,7 +58,7 @@ def build(launch: Seen, target: str, *, config: int = -1, turn: int = 0) -> Bina
             built = launch.jit.run(*launch.args, grid=launch.grid, warmup=True, **launch.kwargs)
         except Exception as error:
             problem = _message(error, printed.since())
-            return replace(binary, problem=problem, line=_line(error), tolerated=_tolerated(error))
+            return replace(binary, problem=problem, line=_line(error), tolerated=isinstance(error, unbuildable()))
     ttir = built.asm.get("ttir", "")
     registers, spills = registers_and_spills(built.asm)
     return replace(
@@ -87,14 +88,6 @@ def _driver(target: str) -> Iterator[None]:
 
 def _options(launch: Seen) -> dict[str, Any]:
     return {name: launch.kwargs[name] for name in ("num_warps", "num_stages") if launch.kwargs.get(name)}
-
-
-def _tolerated(error: Exception) -> bool:
-    """Say whether Triton's autotuner takes such an error for a configuration that does not count."""
-    from triton.compiler.errors import CompileTimeAssertionFailure
-    from triton.runtime.errors import OutOfResources, PTXASError
-
-    return isinstance(error, OutOfResources | CompileTimeAssertionFailure | PTXASError)
 
 
 def _line(error: BaseException) -> str:
