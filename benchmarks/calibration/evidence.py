@@ -11,7 +11,7 @@ from torch import Tensor
 
 from benchmarks.calibration.kernel import Op, Tensors
 from opcheck.checks import bias, numerics, slices, structure, ulp
-from opcheck.checks.gate import seeds_for, sibling_errors, threshold_of
+from opcheck.checks.gate import sibling_errors, siblings_for, threshold_of
 from opcheck.checks.protocol import Check, Seen, Subject
 from opcheck.core.case import Case, Dims
 from opcheck.core.formats import format_of
@@ -26,7 +26,6 @@ from opcheck.core.outcome import (
     OracleError,
     OracleErrors,
     Returned,
-    Siblings,
 )  # fmt: skip
 from opcheck.core.policy import WIDE, Contract
 from opcheck.core.verdict import Verdict
@@ -102,8 +101,8 @@ class Bench:
     def seen(self, target: Tensors, evidence: Compared, limits: Limits) -> Seen:
         """Return all evidence that the laws ask for."""
         found: dict[Any, Any] = {Compare(): Returned(evidence=evidence)}
-        if count := seeds_for(evidence, self.subject.case):
-            found[Siblings(count=count)] = Returned(evidence=self.oracle.siblings(self.at, count))
+        if (trial := siblings_for(evidence, self.subject.case)) is not None:
+            found[trial] = Returned(evidence=self.oracle.siblings(self.at, trial.count))
         for trial in ulp.check.plan(self.subject, found, limits_of("ulp", limits)) if self._elementwise else ():
             if isinstance(trial, Elementwise):
                 found[trial] = Returned(evidence=self._elements(target, trial.max_ulp))

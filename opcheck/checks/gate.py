@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from opcheck.checks.protocol import Seen, answered
 from opcheck.core.case import Case
 from opcheck.core.formats import format_of
-from opcheck.core.laws import Threshold, siblings_needed, threshold
+from opcheck.core.laws import Threshold, siblings_needed, threshold, vanishes
 from opcheck.core.layouts import revalues_gradient
 from opcheck.core.measured import Element, Measured
 from opcheck.core.outcome import Compared, OracleError, OracleErrors, Siblings
@@ -27,15 +27,19 @@ class GateLimits:
     )
 
 
-def seeds_for(evidence: Compared, case: Case) -> int:
-    """Return how many sibling seeds the neediest tensor of a case asks for, at least one for a constant gradient."""
-    needed = max((siblings_needed(item) for item in evidence.tensors if not item.exact), default=0)
-    return max(needed, int(revalues_gradient(case.layouts)))
+def siblings_for(evidence: Compared, case: Case) -> Siblings | None:
+    """Return the sibling seeds that the neediest tensor of a case asks for, at least one for a constant gradient."""
+    judged = [item for item in evidence.tensors if not item.exact]
+    needed = max((siblings_needed(item) for item in judged), default=0)
+    count = max(needed, int(revalues_gradient(case.layouts)))
+    vanished = tuple(item.tensor for item in judged if vanishes(item))
+    return Siblings(count=count, vanished=vanished) if count else None
 
 
 def sibling_errors(seen: Seen, evidence: Compared, case: Case, tensor: str) -> OracleError | None:
     """Return a tensor's errors over the sibling seeds, None where none were drawn."""
-    drawn = answered(seen, Siblings(count=seeds_for(evidence, case)))
+    trial = siblings_for(evidence, case)
+    drawn = answered(seen, trial) if trial is not None else None
     return drawn.find(tensor) if isinstance(drawn, OracleErrors) else None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from opcheck.checks.gate import GateLimits, place, seeds_for, sibling_errors, threshold_of
+from opcheck.checks.gate import GateLimits, place, sibling_errors, siblings_for, threshold_of
 from opcheck.checks.order_of_sum import order_explains, wanted_beyond
 from opcheck.checks.protocol import Control, LimitsOf, Seen, Subject, against_golden, answered, compared, example
 from opcheck.checks.without_gate import (
@@ -57,9 +57,9 @@ class Numerics:
         evidence = compared(seen)
         if evidence is None:
             return (Compare(),)
-        count = seeds_for(evidence, subject.case)
-        if count and Siblings(count=count) not in seen:
-            return (Siblings(count=count),)
+        trial = siblings_for(evidence, subject.case)
+        if trial is not None and trial not in seen:
+            return (trial,)
         wanted: list[Trial] = []
         for item in _judged(evidence):
             gate = threshold_of(item, sibling_errors(seen, evidence, subject.case, item.tensor), limits(item.dtype))

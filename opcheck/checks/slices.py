@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from opcheck.checks.gate import seeds_for, sibling_errors
+from opcheck.checks.gate import sibling_errors, siblings_for
 from opcheck.checks.protocol import Control, LimitsOf, Seen, Subject, against_golden, compared, example
 from opcheck.core.finding import Finding
 from opcheck.core.formats import format_of
 from opcheck.core.measured import AxisSlices, Measured
-from opcheck.core.outcome import Compare, Compared, Returned, Siblings, Trial
+from opcheck.core.outcome import Compare, Compared, Returned, Trial
 from opcheck.core.policy import WIDE, ByWidth, limit
 from opcheck.core.verdict import Verdict
 
@@ -49,8 +49,8 @@ class Slices:
         evidence = compared(seen)
         if evidence is None:
             return (Compare(),)
-        count = seeds_for(evidence, subject.case)
-        return (Siblings(count=count),) if count else ()
+        trial = siblings_for(evidence, subject.case)
+        return (trial,) if trial is not None else ()
 
     def judge(self, subject: Subject, seen: Seen, limits: LimitsOf) -> tuple[Finding, ...]:
         evidence = compared(seen)

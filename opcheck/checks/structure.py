@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from opcheck.checks.gate import GateLimits, place, seeds_for, sibling_errors, threshold_of
+from opcheck.checks.gate import GateLimits, place, sibling_errors, siblings_for, threshold_of
 from opcheck.checks.protocol import Control, LimitsOf, Seen, Subject, broken, compared, example
 from opcheck.core.finding import Finding
 from opcheck.core.laws import Threshold
@@ -19,7 +19,6 @@ from opcheck.core.outcome import (
     Outcome,
     Raised,
     Returned,
-    Siblings,
     TimedOut,
     Trial,
 )
@@ -56,8 +55,8 @@ class Structure:
             return (Compare(),)
         if subject.contract.random:
             return ()
-        if any(item.overflow_gap for item in evidence.tensors) and (count := seeds_for(evidence, subject.case)):
-            return (Siblings(count=count),)
+        if any(item.overflow_gap for item in evidence.tensors) and (trial := siblings_for(evidence, subject.case)):
+            return (trial,)
         return ()
 
     def judge(self, subject: Subject, seen: Seen, limits: LimitsOf) -> tuple[Finding, ...]:

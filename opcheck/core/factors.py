@@ -21,6 +21,7 @@ from opcheck.core.sweep import several_tiles
 from opcheck.core.tiles import tiles_of_config
 from opcheck.core.variants import CONFIG, variant_text
 
+SATURATING = {"normalization": ("extreme_logits",), "attention": ("extreme_logits", "large_mean")}
 MOST_CONFIGS = {"quick": 0, "standard": 16, "full": 64}  # configurations of autotuned kernels that are audited alone
 
 
@@ -121,7 +122,7 @@ def possible(contract: Contract, facts: Facts, point: Point) -> bool:
     """Say whether a combination makes sense: a constraint on several factors at once.
 
     The gradient of a softmax that is all but one-hot is next to nothing, and under a constant upstream gradient it is
-    nothing: what is left is the rounding of whoever computes it.
+    nothing: what is left is the rounding of whoever computes it. Logits that are products have a large mean's square.
     """
-    saturated = point.values == "extreme_logits" and contract.kind in ("normalization", "attention")
+    saturated = point.values in SATURATING.get(contract.kind, ())
     return not (saturated and revalues_gradient(layouts_of(point.layout)))

@@ -19,7 +19,8 @@ SIBLING_SEEDS = 8
 MOST_SIBLINGS = 64
 MANY_ELEMENTS = 1 << 20  # the maximum over so many is steady from draw to draw
 WIDE_FLOOR_ULPS = 2.0  # of the scale: what any float32 result may be off by, however lucky the reference was
-CANCELLED_ROUNDINGS = 16.0  # of the terms of a gradient whose sum a constant upstream gradient cancels
+CANCELLED_ROUNDINGS = 16.0  # of the terms of a gradient that cancels, under a constant upstream gradient or always
+NOTHING = 2.0**-150  # half of the least float32: what is not above it rounds to 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +66,14 @@ def siblings_needed(measured: Measured) -> int:
     if measured.judged >= MANY_ELEMENTS:
         return 1
     return min(MOST_SIBLINGS, max(SIBLING_SEEDS, -(-FEW_ELEMENTS // measured.judged)))
+
+
+def vanishes(measured: Measured) -> bool:
+    """Say whether a gradient is 0 whatever comes in, and the target's is not: the rounding of terms that cancel.
+
+    0 is what float32 holds as such; of a gradient that is only small all digits are asked.
+    """
+    return measured.tensor.startswith("grad ") and measured.scale <= NOTHING and measured.target_error > 0.0
 
 
 def _beyond_one_draw(measured: Measured) -> bool:

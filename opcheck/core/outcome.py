@@ -41,9 +41,14 @@ class Compare:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Siblings:
-    """Run golden and reference on `count` sibling seeds, for what the reference's error is beyond one draw."""
+    """Run golden and reference on `count` sibling seeds, for what the reference's error is beyond one draw.
+
+    Attributes:
+        vanished: Gradients that are 0 in golden and not in the target: their size elsewhere is wanted.
+    """
 
     count: int
+    vanished: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +144,8 @@ class OracleError:
         scale: `max|golden|`.
         slices: For each axis with slices, the reference's worst quotient (see `AxisSlices`).
         random_scale: For a gradient under a constant or zero upstream gradient, `max|golden|` under a random one of
-            equal magnitude on the same inputs: what the errors of such a gradient are relative to.
+            equal magnitude on the same inputs; for one that is 0 whatever comes in, `max|golden|` of the representative
+            case: what the errors of such a gradient are relative to.
     """
 
     tensor: str

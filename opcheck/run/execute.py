@@ -22,8 +22,7 @@ from opcheck.core.depicted import Depict
 from opcheck.core.draws import Draws
 from opcheck.core.forms import FakeRun
 from opcheck.core.guards import Guarded
-from opcheck.core.layouts import GRADIENT, layout_text, revalues_gradient
-from opcheck.core.measure import digest_of, measure_oracle
+from opcheck.core.measure import digest_of
 from opcheck.core.memory import Observe, Observed
 from opcheck.core.oracle import Examine
 from opcheck.core.outcome import (
@@ -74,16 +73,14 @@ from opcheck.run.misfits import misfits_of_oracles, misfits_of_target
 from opcheck.run.observe import Observation
 from opcheck.run.orders import two_orders
 from opcheck.run.poison import LARGE, NAN, poisoned
-from opcheck.run.pooling import pooled
 from opcheck.run.refusal import refusal
-from opcheck.run.roles import RoleFailed, Run, run_role, upstream
+from opcheck.run.roles import RoleFailed, Run, run_role
 from opcheck.run.sample import SampledRun
 from opcheck.run.sanitize import sanitized
+from opcheck.run.siblings import oracle_errors, siblings
 from opcheck.run.stress import stressed
 
 Announce = Callable[[Case, str, Role], None]
-
-SIBLING_STRIDE = 7919  # a prime, so that the siblings of two nearby seeds are not the same cases
 
 
 class Executor:
@@ -116,7 +113,7 @@ class Executor:
                 case Compare():
                     return Returned(evidence=self._compare(case))
                 case Siblings():
-                    return Returned(evidence=self._siblings(case, trial.count))
+                    return Returned(evidence=self._siblings(case, trial))
                 case Redraw():
                     return Returned(evidence=self._redrawn(case, trial.count))
                 case Repeat():
@@ -260,49 +257,18 @@ class Executor:
         return run_role(self.spec, case, "golden", self.device, memory=Nudged())
 
     def _redrawn(self, case: Case, count: int) -> Redrawn:
-        seeds = (case.seed + step * SIBLING_STRIDE for step in range(1, count + 1))
-        return Redrawn(draws=tuple(self._compare(case.with_seed(seed)).tensors for seed in seeds))
+        return Redrawn(draws=tuple(self._compare(other).tensors for other in siblings(case, count)))
 
-    def _siblings(self, case: Case, count: int) -> OracleErrors:
+    def _siblings(self, case: Case, trial: Siblings) -> OracleErrors:
         if programs_of(case.variant) is not None and self._sampled is not None:
             return self._sampled.oracle()
-        draws = []
-        for step in range(1, count + 1):
-            sibling = case.with_seed(case.seed + step * SIBLING_STRIDE)
-            golden = self._run(sibling, "siblings", "golden")
-            reference = self._run(sibling, "siblings", "reference")
-            pairs = ((name, value, golden.tensors.get(name)) for name, value in reference.tensors.items())
-            draws += [measure_oracle(name, value, truth) for name, value, truth in pairs if truth is not None]
-        errors = pooled(item for item in draws if item is not None)
-        if revalues_gradient(case.layouts):
-            scales = self._random_scales(case)
-            errors = tuple(replace(item, random_scale=scales.get(item.tensor, 0.0)) for item in errors)
-        return OracleErrors(tensors=errors, draws=count)
+        return oracle_errors(self._run, case, trial, self.contract)
 
     def _conditioned(self, case: Case, trial: Condition) -> Conditioned:
-        siblings = [case.with_seed(case.seed + step * SIBLING_STRIDE) for step in range(trial.seeds)]
-
         def runs(of: Case, role: Role) -> Run:
             return self._run(of, "conditioning", role)
 
-        return conditioned(self.spec, self.contract, siblings, self.device, trial, runs)
-
-    def _random_scales(self, case: Case) -> dict[str, float]:
-        """Return `max|golden gradient|` under a random upstream gradient as large as the case's constant one."""
-        plain = replace(case, layout=layout_text({k: v for k, v in case.layouts.items() if not k.startswith(GRADIENT)}))
-        golden = self._run(plain, "siblings", "golden")
-
-        def largest(of: Case) -> float:
-            floats = [(name, value) for name, value in golden.outputs.items() if value.dtype.is_floating_point]
-            found = [float(upstream(of, name, value).abs().max()) for name, value in floats if value.numel()]
-            return max(found, default=0.0)
-
-        ratio = largest(case) / (largest(plain) or 1.0)
-        return {
-            name: float(value.abs().nan_to_num(nan=0.0, posinf=0.0).max()) * ratio
-            for name, value in golden.gradients.items()
-            if value is not None and value.numel()
-        }
+        return conditioned(self.spec, self.contract, [case, *siblings(case, trial.seeds - 1)], self.device, trial, runs)
 
     def _repeat(self, case: Case, count: int) -> Digests:
         """Repeat the target: in another program order where it is interpreted, and with poisoned allocations.
