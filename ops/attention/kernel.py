@@ -122,8 +122,8 @@ def _logits(q, k, scale, softcap, CAPPED: tl.constexpr):
 def _plus_dot(total, a, b):
     """Return `total + a @ b`; in float32 the products of the tile are summed up first, apart from the total.
 
-    Without tensor cores a dot adds its products to its accumulator one after the other: over 32,768 keys the rounding of
-    so many steps is eight times that of the tiles. A plain `total + tl.dot(a, b)` would be made that same accumulation.
+    Without tensor cores a dot adds its products to its accumulator one after the other: over 32,768 keys the rounding
+    of so many steps is eight times that of the tiles. A plain `total + tl.dot(a, b)` would be made the same.
     """
     if a.dtype == tl.float32:
         total = tl.fma(tl.dot(a, b, input_precision="ieee"), 1.0, total)

@@ -8,6 +8,8 @@ import torch
 
 from opcheck import Case, Sample
 
+DIGITS = {torch.float32: 24, torch.float16: 11, torch.bfloat16: 8}  # of a significand, with the hidden one
+
 Attention = tuple[torch.Tensor, torch.Tensor]
 
 
@@ -19,10 +21,14 @@ def reference(
     softcap: float = 0.0,
     scale: float | None = None,
 ) -> Attention:
-    """Weigh in float32, round the weights to v's dtype as the operands of a matmul are, and the result once."""
+    """Weigh in float32, round what is an operand of a matmul to the type of the other one, and the result once.
+
+    Operands are the weights and, in the backward, the gradients of the logits.
+    """
     group = q.shape[-3] // k.shape[-3]
     keys, values = (x.float().repeat_interleave(group, -3) for x in (k, v))
-    logits = q.float() @ keys.mT * (q.shape[-1] ** -0.5 if scale is None else scale)
+    products = _GradientAsOperand.apply(q.float() @ keys.mT, q.dtype)
+    logits = products * (q.shape[-1] ** -0.5 if scale is None else scale)
     if softcap:
         logits = softcap * torch.tanh(logits / softcap)
     hidden = ~_seen(q, k, causal)
@@ -109,6 +115,24 @@ def samples_varlen(case: Case) -> Sample:
         case.offsets(tokens, sequences, name="cu_seqlens_q"),
         case.offsets(tokens + sequences, sequences, name="cu_seqlens_k"),
     )
+
+
+class _GradientAsOperand(torch.autograd.Function):
+    """Pass float32 numbers on, and round their gradients to the digits of a type, not to its range.
+
+    With the splitting of Dekker (1971, Veltkamp's): `c = (2^s + 1) g; c - (c - g)` is g rounded to 24 - s bits.
+    """
+
+    @staticmethod
+    def forward(ctx, x, dtype):
+        ctx.factor = 2.0 ** (24 - DIGITS[dtype]) + 1.0
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx, grad):
+        larger = grad * ctx.factor
+        rounded = larger - (larger - grad)
+        return torch.where(rounded.isfinite(), rounded, grad), None
 
 
 def _seen(q: torch.Tensor, k: torch.Tensor, causal: bool) -> torch.Tensor:

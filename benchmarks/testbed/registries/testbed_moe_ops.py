@@ -31,7 +31,7 @@ def fused_topk_softmax_samples(case: Case) -> Sample:
 
 
 def permute(x: torch.Tensor, indices: torch.Tensor, experts: int) -> tuple[torch.Tensor, ...]:
-    """Bring the tokens of each expert together; of a slot return its row, the expert whose rows it lies among, its place.
+    """Bring the tokens of each expert together; return each slot's row, the expert among whose rows it is, all places.
 
     In which order the slots of an expert come is left open, and on a GPU left to its programs: the results are put into
     the order of the slots (slot-major), the places are sorted. Last come the ends of the experts.
