@@ -101,9 +101,9 @@ REST = """
 
 Arguments that differ from the sample's, as the contract lists them: `eps=1e-05,approximate="tanh"`. For defaults that
 are written into a kernel, and branches that no default takes. `%config=2` is the third configuration of an autotuned
-kernel, run alone: the tuner would run the fastest one only, and a wrong one on another machine. Where no `%config` stands the
-first is launched, on a GPU as interpreted, so that no verdict depends on the clock; one that cannot be built on the
-device gives way to the next, as with the tuner. `%programs=16` runs 16
+kernel, run alone: the tuner would run the fastest one only, and a wrong one on another machine. Where no `%config`
+stands the first is launched, on a GPU as interpreted, so that no verdict depends on the clock; one that cannot be built
+on the device gives way to the next, as with the tuner. `%programs=16` runs 16
 programs of each interpreted launch and compares what they wrote, for shapes that the interpreter would take minutes
 for: the kernel that is wrong beyond 65,535 rows, or in the last program of a large grid (`docs/observe.md`).
 
