@@ -57,7 +57,7 @@ def tuning() -> Iterator[set[str]]:
     """Launch every configuration on the live arguments before the one that counts, as a GPU does on a first call.
 
     The tuner's own hooks run around each, so that what `restore_value` and `reset_to_zero` name is put back; whatever
-    else a kernel changes of its arguments shows in the result. For interpreted kernels: compiled ones do so anyway.
+    else a kernel changes of its arguments shows in the result. What cannot be built is left out.
 
     Yields:
         The names of the kernels that were tuned, filled as they are.
