@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -11,6 +12,7 @@ from typing import Any
 
 from opcheck.core.case import Case
 from opcheck.core.outcome import Role
+from opcheck.core.report import CaseReport
 from opcheck.core.unjudged import broke, out_of_memory, spoilt
 from opcheck.run.project import Project
 from opcheck.run.watching import Watch
@@ -27,7 +29,8 @@ def serve(channel: Any, payload: Mapping[str, Any]) -> None:
     """Answer items until told to stop.
 
     An item `{"describe": true}` is answered by what the registry holds, `{"facts": op}` by what one run of an op
-    shows, and one with cases by one report per case.
+    shows, and one with cases by one report per case; or, where the item is not `alone` with the device, by
+    `{"short": case}` for a case that memory ran short in.
     """
     prepare(payload["backend"])
     watch = _watching(payload)
@@ -165,6 +168,7 @@ def _learn(channel: Any, payload: Mapping[str, Any], item: Mapping[str, Any]) ->
     with kept():
         launches, configs = launches_of(op, contract, device)
     channel.send({"learnt": to_json(replace(facts, launches=launches, configs=configs))})
+    _give_back(payload["backend"])
 
 
 def _audit(
@@ -180,6 +184,7 @@ def _audit(
     from opcheck.declared import load_all
     from opcheck.registry import spec
     from opcheck.run.execute import Executor
+    from opcheck.run.shortage import notice, watched
     from opcheck.run.surroundings import kept
 
     _import(payload, item["skip"], lambda name: None)
@@ -209,25 +214,49 @@ def _audit(
         )
         if recorder is not None:
             recorder.clear()
-        try:
-            with kept():
-                report = audit_case(subject, checks, policy, executor)
-        except torch.OutOfMemoryError as error:
-            report = out_of_memory(entry["id"], error)
-        except Exception as error:
-            report = spoilt(entry["id"], error) if _unusable(payload["backend"]) else broke(entry["id"], error)
+        with watched(payload["backend"]) as memory:
+            try:
+                with kept():
+                    report = audit_case(subject, checks, policy, executor)
+            except Exception as error:
+                notice(error)
+                report = _unjudged(payload["backend"], entry["id"], error)
+        short = memory.short and not item["alone"]
         if recorder is not None:
             sources, ran = recorder.take()
-            channel.send({"covered": {"sources": to_json(sources), "ran": to_json(ran)}})
+            if not short:
+                channel.send({"covered": {"sources": to_json(sources), "ran": to_json(ran)}})
         if watch is not None and (read := watch.take()):
             channel.send({"read": read})
-        channel.send({"case": to_json(report)})
+        channel.send({"short": entry["id"]} if short else {"case": to_json(report)})
         if _unusable(payload["backend"]):
             channel.send({"spoilt": True})
             os._exit(1)  # an orderly end would wait for the device
-        if payload["backend"] == "cuda":
-            # Workers share one device; what a large case leaves in this one's cache is missing in another's.
-            torch.cuda.empty_cache()
+        _give_back(payload["backend"], all_of_it=memory.short or item["alone"])
+
+
+def _unjudged(backend: str, case_id: str, error: Exception) -> CaseReport:
+    """Report a case whose audit raised."""
+    from opcheck.run.shortage import is_shortage
+
+    if is_shortage(error):
+        return out_of_memory(case_id, error)
+    return spoilt(case_id, error) if _unusable(backend) else broke(case_id, error)
+
+
+def _give_back(backend: str, *, all_of_it: bool = False) -> None:
+    """Empty torch's cache: workers share one device, and what a large case leaves in one's is missing in another's.
+
+    Args:
+        all_of_it: Whether to look first for tensors that only cycles hold, as the frames of an exception may be.
+    """
+    if backend != "cuda":
+        return
+    import torch
+
+    if all_of_it:
+        gc.collect()
+    torch.cuda.empty_cache()
 
 
 def _unusable(backend: str) -> bool:

@@ -43,7 +43,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="what an op may take on one core before no more options are combined (default: 3, 18, 100 by level)",
     )  # fmt: skip
     parser.add_argument("--seed", type=int, default=0, help="seed of everything drawn (default: 0)")
-    parser.add_argument("-n", dest="workers", type=_count, default=0, metavar="N", help="workers (default: the cores)")
+    parser.add_argument(
+        "-n", dest="workers", type=_count, default=0, metavar="N", help="workers (default: the cores; on a GPU 1)"
+    )
     parser.add_argument("-x", "--exitfirst", action="store_true", help="stop at the first case that may not merge")
     parser.add_argument("--co", "--collect-only", dest="collect", action="store_true", help="print the cases and stop")
     parser.add_argument(

@@ -18,8 +18,8 @@ def spoilt(case_id: str, error: Exception) -> CaseReport:
 
 
 def out_of_memory(case_id: str, error: Exception) -> CaseReport:
-    """Report a case for whose judging the device has not the memory."""
-    why = "there is not the memory to judge it beside other workers; audit it alone, with -n 1"
+    """Report a case for whose judging there is not the memory, though no other worker has any of it."""
+    why = "there is not the memory to judge it, with no other worker beside it; free some, or audit where there is more"
     return _unjudged(case_id, MACHINE, f"{why}: {_said(error)}")
 
 

@@ -10,6 +10,7 @@ from types import FrameType
 
 from opcheck.core.outcome import Raised, Role
 from opcheck.errors import OpcheckError
+from opcheck.run.shortage import notice
 
 _OURS = str(Path(__file__).parent.parent)
 _FRAME = re.compile(r'  File "(?P<file>.*)", line (?P<line>\d+) in ')
@@ -20,6 +21,7 @@ LONGEST = 600  # characters of a message
 
 def describe(error: BaseException, role: Role, phase: str) -> Raised:
     """Return a role's exception as an outcome: its root cause, in one line, at the user's line."""
+    notice(error)
     root = _root(error)
     text = re.sub(r"\s+", " ", root.msg if isinstance(root, SyntaxError) else str(root)).strip()
     if len(text) > LONGEST:

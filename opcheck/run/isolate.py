@@ -22,6 +22,8 @@ __all__ = ["Channel", "Death", "Died", "Done", "Event", "Message", "Pool", "Work
 
 #: Seconds that idle workers have to end by themselves when the pool closes.
 _FAREWELL = 0.5
+#: Seconds that workers have to end when they are dismissed: a driver takes its time over a process's memory on a GPU.
+_DISMISSAL = 5.0
 
 
 class Pool:
@@ -41,6 +43,7 @@ class Pool:
         payload: Sent to every worker at its start.
 
     Attributes:
+        size: The most workers at a time.
         preload_failures: A sentence for each module of `preload` that could not be imported, by module.
 
     Raises:
@@ -60,7 +63,8 @@ class Pool:
     ) -> None:
         if size < 1 or timeout <= 0:
             raise ValueError(f"size is {size} and timeout {timeout}; both must be positive")
-        self._entry, self._payload, self._size, self._timeout = entry, payload, size, timeout
+        self.size = size
+        self._entry, self._payload, self._timeout = entry, payload, timeout
         self._workers: dict[int, Worker] = {}
         self._forks = 0
         self._queue: deque[Job] = deque()
@@ -105,6 +109,21 @@ class Pool:
         self._submitted += 1
         self._queue.appendleft(Job(index=index, item=item))
         return index
+
+    def dismiss(self) -> None:
+        """End all workers, and so free what memory they hold; the next `run` starts with new ones.
+
+        Raises:
+            RuntimeError: A run is being iterated.
+        """
+        if self._running:
+            raise RuntimeError("dismiss inside of a run")
+        for worker in self._workers.values():
+            worker.stop()
+        for number in self._awaited(set(self._workers), _DISMISSAL):
+            self._server.kill(number)
+        for worker in list(self._workers.values()):
+            self._forget(worker)
 
     def close(self) -> None:
         """End the idle workers by a word, kill the others, and end the fork server. May be called again."""
@@ -162,7 +181,7 @@ class Pool:
                 if not worker.give(job):
                     self._queue.appendleft(job)
         starting = sum(not worker.ready for worker in crew)
-        for _ in range(min(self._size - len(crew), len(self._queue) - starting)):
+        for _ in range(min(self.size - len(crew), len(self._queue) - starting)):
             self._forks += 1
             self._workers[self._forks] = Worker(
                 self._server, self._forks, entry=entry, payload=self._payload, timeout=self._timeout
@@ -206,11 +225,16 @@ class Pool:
         stopping = {worker.number for worker in self._workers.values() if worker.idle}
         for number in stopping:
             self._workers[number].stop()
-        latest = time.monotonic() + _FAREWELL
         with contextlib.suppress(WorkerError):
-            while stopping and (left := latest - time.monotonic()) > 0:
-                wait([self._server.fileno()], left)
-                stopping -= {number for number, _ in self._server.exits()}
+            self._awaited(stopping, _FAREWELL)
+
+    def _awaited(self, stopping: set[int], seconds: float) -> set[int]:
+        """Wait for workers to end, and return those that have not."""
+        latest = time.monotonic() + seconds
+        while stopping and (left := latest - time.monotonic()) > 0:
+            wait([self._server.fileno()], left)
+            stopping -= {number for number, _ in self._server.exits()}
+        return stopping
 
     def _forget(self, worker: Worker) -> None:
         del self._workers[worker.number]

@@ -19,6 +19,7 @@ from opcheck.core.case import Case
 from opcheck.core.sanitizer import MEMORY_TOOLS, Report, Sanitize, Sanitized, read_assertions, read_log
 from opcheck.core.spec import OpSpec
 from opcheck.run.failure import short
+from opcheck.run.shortage import overhear
 
 EXECUTABLE = "compute-sanitizer"
 #: For every tool. Backtraces of the host are of Python's own frames; a connection may take as long as `import torch`.
@@ -111,7 +112,10 @@ def _alone(
         said.seek(0)
         text = said.read().decode(errors="replace")
     if file.exists():
-        return json.loads(file.read_text()), text, problem
+        answer = json.loads(file.read_text())
+        overhear(answer["raised"])
+        return answer, text, problem
+    overhear(text)
     words = " ".join(text.split())[-_LAST_WORDS:]
     return {}, text, problem or f"the process ended with status {status}" + (f", saying {words}" if words else "")
 

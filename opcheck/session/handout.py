@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from opcheck.checks import all_checks
@@ -34,6 +35,8 @@ def run_cases(
 ) -> Iterator[tuple[str, CaseReport]]:
     """Yield each case's report as it is finished, with its op; a worker's death is its case's finding.
 
+    A case that memory ran short in beside other workers is put off until the others are done, and then judged alone.
+
     Args:
         checks: Names of the checks to put to every case.
         skip: Modules that workers must not import.
@@ -42,7 +45,28 @@ def run_cases(
         heard: Told what was read of the project for an op, and None where a worker died over it.
         size: Cases of a work item.
     """
-    items = [item for name, plan in plans.items() for item in _items(name, plan, checks, skip, size)]
+    asked = {"checks": list(checks), "skip": list(skip), "alone": pool.size == 1}
+    items = [item for name, plan in plans.items() for item in _items(name, plan, asked, size)]
+    short: dict[str, list[Mapping[str, Any]]] = {}
+    judged = partial(_judged, pool, timeout=timeout, covered=covered, heard=heard, short=short)
+    yield from judged(items)
+    if short:
+        pool.dismiss()  # an idle worker, too, holds memory of the device
+    for op, entries in short.items():
+        # One item at a time, which is one worker at a time.
+        yield from judged([{**asked, "op": op, "cases": entries, "alone": True}])
+
+
+def _judged(
+    pool: Pool,
+    items: Sequence[Mapping[str, Any]],
+    *,
+    timeout: float,
+    covered: Callable[[str, Mapping[str, Any]], None],
+    heard: Callable[[str, Sequence[str] | None], None],
+    short: dict[str, list[Mapping[str, Any]]],
+) -> Iterator[tuple[str, CaseReport]]:
+    """Have items worked on. What memory ran short for is put into `short`, by its op, and not reported."""
     state = {index: _Slice(item=item) for index, item in enumerate(items)}
     for event in pool.run(items):
         part = state[event.item_index]
@@ -51,6 +75,8 @@ def run_cases(
             case Message(body={"case": data}):
                 part.left.pop(0)
                 yield op, case_from(data)
+            case Message(body={"short": _}):
+                short.setdefault(op, []).append(part.left.pop(0))
             case Message(body={"covered": data}):
                 covered(op, data)
             case Message(body={"spoilt": True}):
@@ -65,7 +91,7 @@ def run_cases(
                     continue
                 if not part.spoilt:
                     entry = part.left.pop(0)
-                    yield op, _lost(entry["id"], part.last, death, timeout, alone=part.item["checks"])
+                    yield op, _lost(entry["id"], part.last, death, timeout, checks=part.item["checks"])
                 if part.left:
                     rest = {**part.item, "cases": part.left}
                     state[pool.resubmit(rest)] = _Slice(item=rest)
@@ -91,12 +117,12 @@ class _Slice:
 
 
 def _lost(
-    case_id: str, last: Mapping[str, Any], death: Death, timeout: float, *, alone: Sequence[str] = ()
+    case_id: str, last: Mapping[str, Any], death: Death, timeout: float, *, checks: Sequence[str] = ()
 ) -> CaseReport:
     """Report the case whose worker died: whose death it was, the worker's last announcement tells.
 
     Args:
-        alone: The checks of the item; a worker that only builds dies of nothing else.
+        checks: Those of the item; a worker that only builds dies of nothing else.
     """
     announced = last if last.get("start") == case_id or last.get("label") == "siblings" else {}
     role, label = announced.get("role", "target"), announced.get("label", "start")
@@ -107,7 +133,7 @@ def _lost(
         outcome = Crashed(role=role, reason=f"{death.reason}{during}", log=said, where=where)
     case = Case.parse(case_id)
     subject = Subject(contract=Contract(name=case.op, kind="elementwise", dtypes=case.dtypes, dims=()), case=case)
-    building = label.startswith(BUILDING) or list(alone) == [COMPILE]
+    building = label.startswith(BUILDING) or list(checks) == [COMPILE]
     name = COMPILE if building else REFUSAL if label == REFUSAL else "structure"
     check = all_checks()[name]
     (trial,) = check.plan(subject, {}, lambda dtype: check.limits())
@@ -115,7 +141,7 @@ def _lost(
     return CaseReport(id=case_id, verdict=verdict_of(findings), findings=findings)
 
 
-def _items(op: str, plan: Plan, checks: Collection[str], skip: Sequence[str], size: int) -> Iterator[dict[str, Any]]:
+def _items(op: str, plan: Plan, asked: Mapping[str, Any], size: int) -> Iterator[dict[str, Any]]:
     entries = [{"id": item.case.id, "representative": item.representative} for item in plan.cases]
     for start in range(0, len(entries), size):
-        yield {"op": op, "cases": entries[start : start + size], "checks": list(checks), "skip": list(skip)}
+        yield {**asked, "op": op, "cases": entries[start : start + size]}

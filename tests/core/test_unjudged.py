@@ -31,3 +31,9 @@ def test_what_a_device_says_is_one_line_and_not_all_of_it():
     (finding,) = spoilt(CASE, SAID).findings
     assert "misaligned address CUDA kernel errors" in finding.detail
     assert len(finding.detail) < 500
+
+
+def test_who_is_short_of_memory_was_alone():
+    (finding,) = out_of_memory(CASE, RuntimeError("CUDA out of memory")).findings
+    assert "with no other worker beside it" in finding.detail
+    assert finding.detail.endswith(": CUDA out of memory")

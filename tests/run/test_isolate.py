@@ -318,6 +318,26 @@ class TestEnd:
         with pytest.raises(RuntimeError, match="closed"):
             own.run_once({"do": "echo"})
 
+    def test_dismissed_workers_are_gone_and_new_ones_come(self, tmp_path):
+        marker = tmp_path / "marker"
+        with make_pool("say_farewell", size=2, payload={"marker": str(marker)}) as own:
+            before = {event.body["pid"] for event in own.run([{"do": "echo"}] * 40) if isinstance(event, Message)}
+            own.dismiss()
+            assert marker.read_text() == "stopped"
+            assert all(is_gone(pid, patience=0.5) for pid in before)
+            own.dismiss()
+            after = {event.body["pid"] for event in own.run([{"do": "echo"}]) if isinstance(event, Message)}
+        assert before
+        assert len(after) == 1
+        assert not before & after
+
+    def test_no_worker_is_dismissed_from_its_work(self, pool):
+        running = pool.run([{"do": "echo"}])
+        next(running)
+        with pytest.raises(RuntimeError, match="inside of a run"):
+            pool.dismiss()
+        running.close()
+
     def test_idle_workers_end_by_a_word(self, tmp_path):
         marker = tmp_path / "marker"
         with make_pool("say_farewell", payload={"marker": str(marker)}) as own:
