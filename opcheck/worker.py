@@ -40,6 +40,7 @@ def serve(channel: Any, payload: Mapping[str, Any]) -> None:
                 _describe(channel, payload, item, watch)
             elif "facts" in item:
                 _learn(channel, payload, item)
+                _give_back(payload["backend"])
             else:
                 _audit(channel, payload, item, recorder, watch)
 
@@ -168,7 +169,6 @@ def _learn(channel: Any, payload: Mapping[str, Any], item: Mapping[str, Any]) ->
     with kept():
         launches, configs = launches_of(op, contract, device)
     channel.send({"learnt": to_json(replace(facts, launches=launches, configs=configs))})
-    _give_back(payload["backend"])
 
 
 def _audit(
@@ -256,7 +256,8 @@ def _give_back(backend: str, *, all_of_it: bool = False) -> None:
 
     if all_of_it:
         gc.collect()
-    torch.cuda.empty_cache()
+    with contextlib.suppress(RuntimeError):  # a device that answers no more takes nothing back
+        torch.cuda.empty_cache()
 
 
 def _unusable(backend: str) -> bool:
