@@ -184,6 +184,7 @@ def _audit(
     from opcheck.declared import load_all
     from opcheck.registry import spec
     from opcheck.run.execute import Executor
+    from opcheck.run.roles import unusable
     from opcheck.run.shortage import notice, watched
     from opcheck.run.surroundings import kept
 
@@ -199,7 +200,8 @@ def _audit(
     if watch is not None:
         watch.take()  # what the import of all ops reads is no matter of this one
     asked = payload["sanitize"]
-    executor = Executor(op, contract, torch.device(payload["backend"]), announce)
+    device = torch.device(payload["backend"])
+    executor = Executor(op, contract, device, announce)
     for entry in item["cases"]:
         subject = Subject(
             contract=contract,
@@ -220,7 +222,7 @@ def _audit(
                     report = audit_case(subject, checks, policy, executor)
             except Exception as error:
                 notice(error)
-                report = _unjudged(payload["backend"], entry["id"], error)
+                report = _unjudged(device, entry["id"], error)
         short = memory.short and not item["alone"]
         if recorder is not None:
             sources, ran = recorder.take()
@@ -229,19 +231,20 @@ def _audit(
         if watch is not None and (read := watch.take()):
             channel.send({"read": read})
         channel.send({"short": entry["id"]} if short else {"case": to_json(report)})
-        if _unusable(payload["backend"]):
+        if unusable(device):
             channel.send({"spoilt": True})
             os._exit(1)  # an orderly end would wait for the device
         _give_back(payload["backend"], all_of_it=memory.short or item["alone"])
 
 
-def _unjudged(backend: str, case_id: str, error: Exception) -> CaseReport:
+def _unjudged(device: Any, case_id: str, error: Exception) -> CaseReport:
     """Report a case whose audit raised."""
+    from opcheck.run.roles import unusable
     from opcheck.run.shortage import is_shortage
 
     if is_shortage(error):
         return out_of_memory(case_id, error)
-    return spoilt(case_id, error) if _unusable(backend) else broke(case_id, error)
+    return spoilt(case_id, error) if unusable(device) else broke(case_id, error)
 
 
 def _give_back(backend: str, *, all_of_it: bool = False) -> None:
@@ -258,19 +261,6 @@ def _give_back(backend: str, *, all_of_it: bool = False) -> None:
         gc.collect()
     with contextlib.suppress(RuntimeError):  # a device that answers no more takes nothing back
         torch.cuda.empty_cache()
-
-
-def _unusable(backend: str) -> bool:
-    """Say whether a kernel has left the device unusable to this process: CUDA then refuses everything after it."""
-    if backend != "cuda":
-        return False
-    import torch
-
-    try:
-        torch.cuda.synchronize()
-    except RuntimeError:
-        return True
-    return False
 
 
 def _import(payload: Mapping[str, Any], skip: list[str], announce: Any) -> dict[str, str]:

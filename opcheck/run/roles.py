@@ -219,8 +219,8 @@ def settle(device: torch.device) -> None:
         torch.cuda.synchronize(device)
 
 
-def _lost(device: torch.device) -> bool:
-    """Say whether nothing runs on the device in this process any more, so that no output can be judged either."""
+def unusable(device: torch.device) -> bool:
+    """Say whether a kernel has left the device unusable to this process: CUDA then refuses everything after it."""
     try:
         settle(device)
     except RuntimeError:
@@ -301,7 +301,7 @@ def _with_gradients(
         settle(cotangents[0].device)
     except (Exception, SystemExit) as error:
         raised = describe(error, role, "backward")
-        if role != "target" or _lost(cotangents[0].device):
+        if role != "target" or unusable(cotangents[0].device):
             raise RoleFailed(raised) from error
         return replace(run, detached=detached, backward=raised)
     gradients = {f"grad {name}": value for (name, _), value in zip(leaves, found, strict=True)}
